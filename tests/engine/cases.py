@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import oracle
@@ -13,6 +14,7 @@ from windrow.batch import Batch
 from windrow.operators import (
     AntiJoin,
     DistinctStar,
+    GroupBy,
     Join,
     MergeUnion,
     Multiplicity,
@@ -28,7 +30,22 @@ from windrow.operators import (
     TimeWindow,
     distinct_strict,
 )
+from windrow.operators.aggregates import (
+    Aggregate,
+    AtEdgeOfTime,
+    Count,
+    IntegerAverage,
+    IntegerSum,
+    Median,
+    OverDistinct,
+    Quantile,
+    StandardDeviation,
+    Variance,
+    maximum,
+    minimum,
+)
 from windrow.state import StructureKind
+from windrow.types import BIGINT
 
 FIFO, CALENDAR, HASH, LIST = StructureKind
 IN_VIEW = {"l": oracle.last(10), "r": oracle.last(15), "f": oracle.last_rows(6)}
@@ -141,6 +158,23 @@ def _nested(s: Strategy) -> Node:
     return Node(distinct_strict(s.strict if s.told else s.weak), Node(columns(1, 2, 4), join))
 
 
+def _group(name: str, keys: tuple[int, ...], *aggregates: Aggregate) -> Callable[[Strategy], Node]:
+    return lambda s: Node(GroupBy(keys, aggregates, s.of(name)), s.window(name))
+
+
+def _group_of_join(s: Strategy) -> Node:
+    join = _join("l", "r")(s)
+    return Node(GroupBy((2,), (Count(), IntegerSum(5, BIGINT), maximum(1)), s.strict if s.told else s.weak), join)
+
+
+def _group_of_group(s: Strategy) -> Node:
+    inner = _group("l", (0, 2), Count())(s)
+    return Node(GroupBy((0,), (maximum(2), IntegerSum(2, BIGINT)), s.strict), inner)
+
+
+_QUANTILE = "(list(v ORDER BY v) FILTER (v IS NOT NULL))[greatest(1, ceil(0.3 * count(v)))::BIGINT]"
+_FIRST = "(list(v ORDER BY \"at\", v) FILTER (v IS NOT NULL))[1]"
+_LAST = "(list(s ORDER BY \"at\", s) FILTER (s IS NOT NULL))[-1]"
 _NOT_IN = "FROM l WHERE l.v NOT IN (SELECT v FROM r WHERE r.k = l.k)"
 
 CASES: dict[str, Case] = {
@@ -229,5 +263,51 @@ CASES: dict[str, Case] = {
     ),
     "nested distinct": Case(
         "SELECT DISTINCT d.v, r.k, r.s FROM (SELECT DISTINCT k, v FROM l) d JOIN r ON d.k = r.k", _nested
+    ),
+    "count and sum": Case(
+        "SELECT k, count(*), count(v), sum(v), avg(v) FROM l GROUP BY k",
+        _group("l", (0,), Count(), Count(1), IntegerSum(1, BIGINT), IntegerAverage(1)),
+    ),
+    "ungrouped": Case(
+        "SELECT count(*), sum(v), max(s) FROM l", _group("l", (), Count(), IntegerSum(1, BIGINT), maximum(2))
+    ),
+    "ungrouped, over count window": Case(
+        "SELECT count(*), min(v) FROM f", _group("f", (), Count(), minimum(1))
+    ),
+    "extremes": Case(
+        "SELECT k, min(v), max(v), min(s), max(s) FROM r GROUP BY k",
+        _group("r", (0,), minimum(1), maximum(1), minimum(2), maximum(2)),
+    ),
+    "extremes over count window": Case(
+        "SELECT k, min(v), max(s) FROM f GROUP BY k", _group("f", (0,), minimum(1), maximum(2))
+    ),
+    "spread": Case(
+        "SELECT s, var_samp(v), stddev_samp(v) FROM r GROUP BY s",
+        _group("r", (2,), Variance(1), StandardDeviation(1)),
+    ),
+    "order statistics": Case(
+        f"SELECT k, median(v), {_QUANTILE} FROM r GROUP BY k",
+        _group("r", (0,), Median(1), Quantile(1, Fraction(3, 10))),
+    ),
+    "first and last": Case(
+        f"SELECT k, {_FIRST}, {_LAST} FROM r GROUP BY k",
+        _group("r", (0,), AtEdgeOfTime(1, 3, 0), AtEdgeOfTime(2, 3, 1)),
+    ),
+    "distinct values": Case(
+        "SELECT k, count(DISTINCT v), sum(DISTINCT v), count(DISTINCT s) FROM r GROUP BY k",
+        _group(
+            "r",
+            (0,),
+            OverDistinct(Count(1)),
+            OverDistinct(IntegerSum(1, BIGINT)),
+            OverDistinct(Count(2)),
+        ),
+    ),
+    "group of join": Case(
+        "SELECT l.s, count(*), sum(r.v), max(l.v) FROM l JOIN r ON l.k = r.k GROUP BY l.s", _group_of_join
+    ),
+    "group of group": Case(
+        "SELECT k, max(c), sum(c) FROM (SELECT k, s, count(*) AS c FROM l GROUP BY k, s) GROUP BY k",
+        _group_of_group,
     ),
 }

@@ -14,7 +14,7 @@ streams = st.lists(st.tuples(times, keys, values, strings), max_size=25).map(
     lambda rows: [(*row, row[0]) for row in rows]
 )
 cuts = st.one_of(
-    st.just(list(range(1, 100))),
+    st.just(range(1, 100)),
     st.just([]),
     st.lists(st.integers(1, 100), max_size=8),
 )

@@ -6,6 +6,7 @@ columns by position, and conditions and expressions as functions on batches. Not
 
 from windrow.operators.count_window import RangeWindowSlidingByRows, RowsWindow, RowsWindowSlidingInTime
 from windrow.operators.distinct import DistinctStar, distinct_strict
+from windrow.operators.group_by import GroupBy
 from windrow.operators.join import Join
 from windrow.operators.multiplicity import Multiplicity, MultiplicityOperator
 from windrow.operators.negative_tuples import NegativeTuples
@@ -23,6 +24,7 @@ __all__ = [
     "ColumnLifetime",
     "DistinctStar",
     "Expression",
+    "GroupBy",
     "Join",
     "MergeUnion",
     "Multiplicity",
