@@ -15,7 +15,7 @@ from windrow.units import FOREVER
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("s", pa.string()), ("at", pa.int64())])
 Row = tuple[Any, ...]
-HORIZON = 200  # later than any end that is looked at
+HORIZON = 90  # later than any end that is looked at
 
 
 @dataclass

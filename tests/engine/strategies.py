@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-END = 60
+END = 30
 
 keys = st.one_of(st.none(), st.integers(0, 3))
 values = st.one_of(st.none(), st.integers(-3, 6))
@@ -14,7 +14,8 @@ streams = st.lists(st.tuples(times, keys, values, strings), max_size=25).map(
     lambda rows: [(*row, row[0]) for row in rows]
 )
 cuts = st.one_of(
-    st.just(range(1, 100)),
+    st.just(range(1, 50)),
     st.just([]),
-    st.lists(st.integers(1, 100), max_size=8),
+    st.lists(st.integers(1, 50), max_size=8),
 )
+few_cuts = st.lists(st.integers(1, 50), max_size=8)

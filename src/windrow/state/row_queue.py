@@ -13,6 +13,7 @@ import numpy as np
 from windrow.batch.batch import Batch, concat
 from windrow.state.snapshot import Piece, Snapshot
 
+_COUNTER = "named."
 _SMALL = 256  # rows up to which the last batch takes in the next
 
 
@@ -51,15 +52,18 @@ class RowQueue:
         return concat(taken)
 
     def snapshot(self, known: Container[str]) -> Snapshot:
-        new = {name: Piece({}, rows) for name, rows in self._batches if name not in known}
-        return Snapshot(tuple(name for name, _ in self._batches), new)
+        # An empty piece says how many names have been given, so that none is given twice.
+        counter = f"{_COUNTER}{self._named}"
+        pieces = {counter: Piece({})} | {name: Piece({}, rows) for name, rows in self._batches}
+        return Snapshot(tuple(pieces), {name: piece for name, piece in pieces.items() if name not in known})
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         for name, piece in pieces.items():
-            assert piece.rows is not None
-            self._batches.append((name, piece.rows))
-            self._count += len(piece.rows)
-            self._named = max(self._named, int(name))
+            if piece.rows is None:
+                self._named = int(name[len(_COUNTER) :])
+            else:
+                self._batches.append((name, piece.rows))
+                self._count += len(piece.rows)
 
     def _pop_while(self, leaving: Callable[[Batch], int], like: Batch) -> Batch:
         taken = [like.slice(0, 0)]

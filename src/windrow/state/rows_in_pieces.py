@@ -1,4 +1,9 @@
-"""What all structures share: an arena, its pieces, probing and scanning. They differ in `_ended`, and what it needs."""
+"""What all structures share: an arena, its pieces, probing and scanning. They differ in `_ended`, and what it needs.
+
+A piece is written once: rows of it that have ended since come back when it is read, and go at once, because the
+manifest also tells the time up to which rows had been removed. That is the clock, a piece without rows; it also counts
+changes, so that no name of a piece is ever given twice.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +18,8 @@ from windrow.state.snapshot import Piece, Snapshot
 from windrow.state.structure import Kept, Matches
 
 SEALED_AT = 4096  # rows after which a piece is left alone
+_CLOCK = "clock"
+_NEVER = -(2**63)
 
 
 class RowsInPieces:
@@ -22,7 +29,9 @@ class RowsInPieces:
         self._arena = RowArena()
         self._open_piece = 0
         self._open_rows = 0
-        self._versions: dict[int, int] = {0: 0}
+        self._changes = 0
+        self._versions: dict[int, int] = {0: 0}  # by piece: the change that made it what it is
+        self._expired_until = _NEVER
         self._negatives = 0  # negative tuples that have not met their partners
 
     def __len__(self) -> int:
@@ -32,23 +41,23 @@ class RowsInPieces:
         if not len(rows):
             return
         if self._open_rows >= SEALED_AT:
-            self._open_piece = max(self._versions) + 1
+            self._open_piece += 1
             self._open_rows = 0
-            self._versions[self._open_piece] = 0
         slots = self._arena.insert(keys, rows, self._open_piece)
         self._open_rows += len(rows)
-        self._versions[self._open_piece] += 1
+        self._changed(self._open_piece)
         self._negatives += int(np.count_nonzero(rows.sign < 0))
         self._inserted(slots)
 
     def expire_until(self, time: int) -> Kept:
+        self._expired_until = time
         ended = self._ended(time)
         cancelled = self._cancelled()
         cancelled = cancelled[self._arena.exp[cancelled] > time]
         if len(cancelled):
             self._unfile(cancelled)
             for piece in np.unique(self._arena.piece[cancelled]):
-                self._versions[int(piece)] += 1
+                self._changed(int(piece))
         slots = np.concatenate([ended, cancelled])
         kept = Kept(self._arena.key[slots], self._arena.take(slots))
         self._negatives -= int(np.count_nonzero(kept.rows.sign < 0))
@@ -65,26 +74,39 @@ class RowsInPieces:
 
     def snapshot(self, known: Container[str]) -> Snapshot:
         slots = self._arena.slots()
-        order = np.argsort(self._arena.piece[slots], kind="stable")
+        # By end within a piece, so that a queue finds its rows in order again.
+        order = np.lexsort((self._arena.exp[slots], self._arena.piece[slots]))
         numbers, starts = np.unique(self._arena.piece[slots][order], return_index=True)
         names = [f"{number}.{self._versions[int(number)]}" for number in numbers]
-        ends = [*starts[1:], len(slots)]
+        ends = np.append(starts[1:], len(slots))[: len(numbers)]
         pieces = {
             name: self._piece(slots[order[start:end]])
             for name, start, end in zip(names, starts, ends, strict=True)
             if name not in known
         }
+        clock = f"{_CLOCK}.{self._changes}.{self._expired_until}.{self._open_piece}"
+        if clock not in known:
+            pieces[clock] = Piece({})
+        names.append(clock)
         return Snapshot(tuple(names), pieces)
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         for name, piece in pieces.items():
+            if name.startswith(_CLOCK):
+                self._changes, until, self._open_piece = (int(part) for part in name.split(".")[1:])
+                self.expire_until(until)
+                continue
             number, version = (int(part) for part in name.split("."))
             assert piece.rows is not None
             slots = self._arena.insert(piece.arrays["keys"], piece.rows, number)
             self._versions[number] = version
-            self._open_piece, self._open_rows = number, len(piece.rows)
+            self._open_rows = len(piece.rows)
             self._negatives += int(np.count_nonzero(piece.rows.sign < 0))
             self._inserted(slots)
+
+    def _changed(self, piece: int) -> None:
+        self._changes += 1
+        self._versions[piece] = self._changes
 
     def _piece(self, slots: Int64s) -> Piece:
         return Piece({"keys": self._arena.key[slots]}, self._arena.take(slots))
