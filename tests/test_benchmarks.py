@@ -50,7 +50,7 @@ def test_json_option_prints_nothing_else() -> None:
 def test_parse_reports_its_named_ratios() -> None:
     report = runner.load("parse").run(quick=True)
 
-    assert set(report.ratios) == {"queries_per_second", "planning_growth"}
+    assert {"queries_per_second", "planning_growth"} <= set(report.ratios)
     assert all(value > 0 for value in report.ratios.values())
 
 

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
+from windrow.plan.analysis.keys import keys
 from windrow.plan.analysis.refreshes import slides_below
 from windrow.plan.analysis.relations import is_relation
 from windrow.plan.expressions import Call, Column, Expression, Literal
@@ -80,9 +81,12 @@ class Rates:
 
     def distinct(self, node: Node, column: str) -> float:
         """How many different values a column has, never more than there are rows."""
+        rows = self.of(node).rows
+        if frozenset({column}) in keys(node):
+            return max(1.0, rows)
         source = _origin(node, column)
         measured = None if source is None else self._statistics.distinct(*source)
-        return max(1.0, min(measured or DEFAULT_DISTINCT, self.of(node).rows))
+        return max(1.0, min(measured or DEFAULT_DISTINCT, rows))
 
     def _estimate(self, node: Node) -> Estimate:
         if isinstance(node, Stream | Table):

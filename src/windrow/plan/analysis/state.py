@@ -15,6 +15,7 @@ from windrow.plan.analysis.rates import FOREVER, Rates
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.nodes import (
+    Alias,
     AntiJoin,
     Distinct,
     Except,
@@ -28,6 +29,7 @@ from windrow.plan.nodes import (
     OutputStream,
     Project,
     SemiJoin,
+    Sort,
     Windowed,
 )
 from windrow.plan.pattern import Pattern
@@ -71,11 +73,18 @@ def structure_for(node: Node) -> Structure:
     """Where the results of a node are best stored."""
     if _is_row_window(node):
         return Structure.FIFO
-    if isinstance(node, GroupBy):
+    if _is_grouped(node):
         return Structure.GROUP_TABLE
     if is_relation(node):
         return Structure.TABLE
     return BY_PATTERN[update_pattern(node)]
+
+
+def _is_grouped(node: Node) -> bool:
+    """One row a group: a new value replaces the old one."""
+    if isinstance(node, Filter | Project | Alias | Sort):
+        return _is_grouped(node.input)
+    return isinstance(node, GroupBy)
 
 
 def _is_row_window(node: Node) -> bool:
