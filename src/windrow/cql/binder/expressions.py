@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
@@ -331,6 +332,8 @@ def flattened(node: exp.Expr) -> list[exp.Expr]:
 def _number(node: exp.Literal) -> Literal:
     text = str(node.this)
     if "e" in text.lower():
+        if math.isinf(float(text)):
+            raise CqlTypeError(f"{text} does not fit into DOUBLE", span_of(node), "the largest is about 1.8e308")
         return Literal(float(text), DOUBLE)
     if "." in text:
         value = Decimal(text)

@@ -244,6 +244,9 @@ class ExpressionGrammar(parser.Parser):
         if kind == TokenType.NUMBER:
             self._advance()
             return self.expression(exp.Literal.number(first.text), first)
+        if kind == TokenType.DOT and self._next and self._next.token_type == TokenType.NUMBER:
+            self._advance(2)
+            return self.at(exp.Literal.number(f"0.{self._prev.text}"), first)
         if kind == TokenType.STRING:
             self._advance()
             return self.expression(exp.Literal.string(first.text), first)
