@@ -125,7 +125,7 @@ def memberships(draw: st.DrawFn, alias: str, slide: str) -> str:
         st.sampled_from(
             [
                 f"EXISTS (SELECT * FROM u {inner} WHERE u.a = {alias}.a)",
-                f"NOT EXISTS (SELECT RSTREAM(*) FROM u {inner} WHERE u.a = {alias}.a AND u.v < {alias}.v AND u.b = 'x')",
+                f"NOT EXISTS (SELECT RSTREAM(*) FROM u {inner} WHERE u.a = {alias}.a AND u.v < {alias}.v AND b = 'x')",
                 f"{alias}.a IN (SELECT a FROM u {inner})",
                 f"{alias}.a NOT IN (SELECT a FROM u {inner} WHERE u.v > 1)",
                 f"{alias}.a NOT IN (SELECT u.a + 1 FROM u {inner} WHERE u.b = {alias}.b)",

@@ -150,27 +150,15 @@ class _Clauses:
 
 
 def _where(node: Node) -> _Clauses:
-    """Selections and EXISTS conditions on top of FROM, outermost last."""
+    """The conditions on top of FROM: within a block the selection comes first, then EXISTS and NOT EXISTS."""
     conditions: list[str] = []
-    while True:
-        if isinstance(node, SemiJoin):
-            conditions.append(f"EXISTS ({_exists_query(node)})")
-            node = node.left
-        elif isinstance(node, AntiJoin):
-            conditions.append(_negation(node))
-            node = node.left
-        elif isinstance(node, Filter) and not _has_conditions_below(node):
-            conditions.extend(_conjunct(part) for part in reversed(conjuncts(node.predicate)))
-            node = node.input
-            break
-        else:
-            break
-    return _Clauses(node, conditions[::-1])
-
-
-def _has_conditions_below(node: Filter) -> bool:
-    """A selection above another condition is a block of its own: within a block selection comes first."""
-    return isinstance(node.input, Filter | SemiJoin | AntiJoin | GroupBy)
+    while isinstance(node, SemiJoin | AntiJoin):
+        conditions.insert(0, f"EXISTS ({_exists_query(node)})" if isinstance(node, SemiJoin) else _negation(node))
+        node = node.left
+    if isinstance(node, Filter):
+        conditions[:0] = [_conjunct(part) for part in conjuncts(node.predicate)]
+        node = node.input
+    return _Clauses(node, conditions)
 
 
 def _conjunct(expression: Expression) -> str:
