@@ -1,0 +1,35 @@
+"""Names for the arrays that kernels work on, and how they grow."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+Bools: TypeAlias = NDArray[np.bool_]
+Int8s: TypeAlias = NDArray[np.int8]
+Int32s: TypeAlias = NDArray[np.int32]
+Int64s: TypeAlias = NDArray[np.int64]
+UInt64s: TypeAlias = NDArray[np.uint64]
+Floats: TypeAlias = NDArray[np.float64]
+
+Some = TypeVar("Some", bound=NDArray[Any])
+
+
+def grown(array: Some, length: int) -> Some:
+    """`array` when it is long enough, else a copy at least twice as long with zeros at the end."""
+    if length <= len(array):
+        return array
+    longer = np.zeros((max(length, 2 * len(array)), *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer  # type: ignore[return-value]
+
+
+def ranges(starts: Int64s, counts: Int64s) -> Int64s:
+    """The numbers start, start + 1, ... (count of them) for each pair, in one array."""
+    ends = np.cumsum(counts)
+    if not len(ends):
+        return np.zeros(0, np.int64)
+    return np.arange(ends[-1]) + np.repeat(starts - ends + counts, counts)  # type: ignore[no-any-return]

@@ -1,0 +1,103 @@
+"""The batch: rows with lifetimes and signs, column by column; what every edge of a running plan carries.
+
+At an instant τ the answer that a changelog stands for is the bag in which each row is counted by the sum of `sign` over
+its tuples with ts ≤ τ < exp. Nothing else about a changelog means anything: not the order of rows, nor how a
+multiplicity is spread over tuples, nor where one lifetime is cut into two.
+
+A step's batch holds tuples with ts in the step's segment of time; an end that is not known is FOREVER.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from windrow.batch.arrays import Array, Int8s, Int64s
+from windrow.batch.column import Column, concat_columns, dtype_of
+from windrow.batch.dictionary import Dictionary
+from windrow.types import Type
+from windrow.units import FOREVER
+
+
+class Segment(NamedTuple):
+    """A final stretch of time [begin, end): everything that happens in it is known when it is stepped through."""
+
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    columns: tuple[Column, ...]
+    ts: Int64s
+    exp: Int64s
+    sign: Int8s
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return tuple(column.type for column in self.columns)
+
+    def take(self, rows: Array) -> Batch:
+        """The rows at positions, or under a mask."""
+        columns = tuple(column.take(rows) for column in self.columns)
+        return Batch(columns, self.ts[rows], self.exp[rows], self.sign[rows])
+
+    def slice(self, start: int, end: int) -> Batch:
+        columns = tuple(column.slice(start, end) for column in self.columns)
+        return Batch(columns, self.ts[start:end], self.exp[start:end], self.sign[start:end])
+
+    def select(self, ordinals: Sequence[int]) -> tuple[Column, ...]:
+        return tuple(self.columns[ordinal] for ordinal in ordinals)
+
+    def with_columns(self, columns: tuple[Column, ...]) -> Batch:
+        return replace(self, columns=columns)
+
+    def with_lifetimes(self, ts: Int64s, exp: Int64s) -> Batch:
+        return replace(self, ts=ts, exp=exp)
+
+    def negated(self) -> Batch:
+        """The changelog that takes this one back."""
+        return replace(self, sign=-self.sign)
+
+    def sorted_by_time(self) -> Batch:
+        """By ts; the order of equals is kept. Cheap when nothing is out of order."""
+        if len(self) < 2 or bool((self.ts[1:] >= self.ts[:-1]).all()):
+            return self
+        return self.take(np.argsort(self.ts, kind="stable"))
+
+
+def inserts(columns: tuple[Column, ...], ts: Int64s, exp: Int64s | None = None) -> Batch:
+    """Positive tuples; they live for ever when no ends are given."""
+    ends = np.full(len(ts), FOREVER, np.int64) if exp is None else exp
+    return Batch(columns, ts, ends, np.ones(len(ts), np.int8))
+
+
+def empty(types: Sequence[Type], dictionary: Dictionary | None = None) -> Batch:
+    none = np.zeros(0, np.int64)
+    columns = tuple(Column(type, np.zeros(0, dtype_of(type)), None, dictionary) for type in types)
+    return Batch(columns, none, none, np.zeros(0, np.int8))
+
+
+def concat(batches: Sequence[Batch]) -> Batch:
+    """All rows of all batches, at least one, in this order."""
+    filled = [batch for batch in batches if len(batch)] or list(batches[:1])
+    if len(filled) == 1:
+        return filled[0]
+    columns = tuple(concat_columns(same) for same in zip(*(batch.columns for batch in filled), strict=True))
+    return Batch(
+        columns,
+        np.concatenate([batch.ts for batch in filled]),
+        np.concatenate([batch.exp for batch in filled]),
+        np.concatenate([batch.sign for batch in filled]),
+    )
+
+
+def alive_at(batch: Batch, instant: int) -> Batch:
+    """The tuples whose lifetimes hold the instant."""
+    return batch.take((batch.ts <= instant) & (instant < batch.exp))

@@ -1,0 +1,155 @@
+"""A growing dictionary of byte strings: equal strings have equal codes, and a code never changes.
+
+Kernels compare, hash and move 32-bit codes; only the borders and orderings see bytes. One dictionary serves a whole
+engine, so codes of different columns can be compared, and a snapshot is the bytes added since the last one.
+
+Invariant: string `c` is `bytes[offsets[c]:offsets[c + 1]]`, and `table` is an open-addressing hash table of codes + 1
+at most half full. Encoding costs one hash of each string, and makes no Python object.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.batch.arrays import Array, Int32s, Int64s, grown
+from windrow.batch.compiled import compiled
+
+LARGE_BINARY = pa.large_binary()
+_SMALLEST_TABLE = 1024
+
+
+class Dictionary:
+    """Strings and byte strings by code, in the order in which they were first seen."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._bytes: Array = np.zeros(4096, np.uint8)
+        self._offsets: Int64s = np.zeros(256, np.int64)
+        self._table: Int32s = np.zeros(_SMALLEST_TABLE, np.int32)
+        self._ranks: Int64s = np.zeros(0, np.int64)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def encode(self, strings: pa.Array) -> Int32s:
+        """The codes of strings or byte strings, new ones added; nulls get 0."""
+        plain = strings.cast(pa.large_binary())
+        offsets = np.frombuffer(plain.buffers()[1], np.int64, len(plain) + 1, plain.offset * 8)
+        data = plain.buffers()[2]
+        content = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
+        codes = np.zeros(len(plain), np.int32)
+        nulls = np.asarray(plain.is_null()) if plain.null_count else np.zeros(len(plain), np.bool_)
+        done = 0
+        while done < len(plain):
+            share = max(1, min(len(plain) - done, self._count))
+            self._reserve(share, int(offsets[done + share] - offsets[done]))
+            done, self._count = _encode(
+                content, offsets, nulls, done, self._bytes, self._offsets, self._table, self._count, codes
+            )
+        return codes
+
+    def encode_one(self, string: str | bytes) -> int:
+        """The code of one constant."""
+        content = string.encode() if isinstance(string, str) else string
+        return int(self.encode(pa.array([content], pa.large_binary()))[0])
+
+    def decode(self, codes: pa.Array, type: pa.DataType) -> pa.Array:
+        """The strings of codes (null for null), as an Arrow array of `type` (a string or binary type)."""
+        return self._strings(0, self._count).take(codes).cast(type)
+
+    def ranks(self) -> Int64s:
+        """The place of each code in byte order; the order of two codes never changes, their places may."""
+        if len(self._ranks) != self._count:
+            order = pc.array_sort_indices(self._strings(0, self._count)).to_numpy(zero_copy_only=False)
+            self._ranks = np.empty(self._count, np.int64)
+            self._ranks[order] = np.arange(self._count)
+        return self._ranks
+
+    def added_since(self, count: int) -> pa.Array:
+        """The strings whose codes are `count` and above: one piece of a snapshot."""
+        return self._strings(count, self._count)
+
+    def add(self, strings: pa.Array) -> None:
+        """Take in pieces of a snapshot, oldest first; each string gets the code it had."""
+        self.encode(strings)
+
+    def _strings(self, start: int, end: int) -> pa.Array:
+        offsets = self._offsets[start : end + 1]
+        base = offsets[0]
+        content = pa.py_buffer(self._bytes[base : offsets[-1]].tobytes())
+        buffers = [None, pa.py_buffer((offsets - base).tobytes()), content]
+        return pa.Array.from_buffers(pa.large_binary(), end - start, buffers)
+
+    def _reserve(self, strings: int, size: int) -> None:
+        self._offsets = grown(self._offsets, self._count + strings + 1)
+        self._bytes = grown(self._bytes, int(self._offsets[self._count]) + size)
+        if 2 * (self._count + strings) > len(self._table):
+            self._table = np.zeros(1 << int(2 * (self._count + strings)).bit_length(), np.int32)
+            _rebuild(self._bytes, self._offsets, self._table, self._count)
+
+
+@compiled
+def _hash(content: Array, start: int, end: int) -> int:
+    code = np.uint64(14695981039346656037)
+    for i in range(start, end):
+        code = (code ^ np.uint64(content[i])) * np.uint64(1099511628211)
+    return code ^ (code >> np.uint64(29))  # type: ignore[no-any-return]
+
+
+@compiled
+def _same(a: Array, start: int, length: int, b: Array, other: int) -> bool:
+    for i in range(length):  # noqa: SIM110
+        if a[start + i] != b[other + i]:
+            return False
+    return True
+
+
+@compiled
+def _encode(
+    content: Array,
+    starts: Int64s,
+    nulls: Array,
+    first: int,
+    kept: Array,
+    offsets: Int64s,
+    table: Int32s,
+    count: int,
+    codes: Int32s,
+) -> tuple[int, int]:
+    """Encode from row `first` on until there is no room for another string: the row reached, and the count."""
+    mask = len(table) - 1
+    for i in range(first, len(codes)):
+        if nulls[i]:
+            continue
+        start, end = starts[i], starts[i + 1]
+        place = np.int64(_hash(content, start, end) & np.uint64(mask))
+        while True:
+            known = table[place] - 1
+            if known < 0:
+                full = 2 * count >= len(table) or count + 1 >= len(offsets)
+                if full or offsets[count] + end - start > len(kept):
+                    return i, count
+                kept[offsets[count] : offsets[count] + end - start] = content[start:end]
+                offsets[count + 1] = offsets[count] + end - start
+                count += 1
+                table[place] = count
+                codes[i] = count - 1
+                break
+            length = offsets[known + 1] - offsets[known]
+            if length == end - start and _same(content, start, length, kept, offsets[known]):
+                codes[i] = known
+                break
+            place = (place + 1) & mask
+    return len(codes), count
+
+
+@compiled
+def _rebuild(kept: Array, offsets: Int64s, table: Int32s, count: int) -> None:
+    mask = len(table) - 1
+    for code in range(count):
+        place = np.int64(_hash(kept, offsets[code], offsets[code + 1]) & np.uint64(mask))
+        while table[place] != 0:
+            place = (place + 1) & mask
+        table[place] = code + 1

@@ -1,0 +1,208 @@
+"""Keys as small numbers: a hash table from rows of words to dense ids that are used again when a key has gone.
+
+Every stateful kernel works on ids: accumulators, counters and chains are arrays indexed by id, so a key is hashed once
+a row and then never looked at. Comparison is of all words: two keys with the same hash never get the same id.
+
+Invariant: `slots` is an open-addressing table (linear probing, at most half full) of id + 1; an id is in it exactly
+when its count of references is positive or it was interned since. Interning, finding and forgetting cost one probe each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.batch.arrays import Array, Int64s, UInt64s, grown
+from windrow.batch.compiled import compiled
+
+ABSENT = -1
+_SMALLEST = 64
+_IDS, _FREE = 0, 1  # places in `_tally`: ids ever given out, ids waiting to be used again
+
+
+class KeyTable:
+    """Ids for keys; an id lives as long as somebody holds it (`retain`, `release`)."""
+
+    def __init__(self) -> None:
+        self._slots: Int64s = np.zeros(_SMALLEST, np.int64)
+        self._words: UInt64s = np.zeros((_SMALLEST, 0), np.uint64)
+        self._references: Int64s = np.zeros(_SMALLEST, np.int64)
+        self._free: Int64s = np.zeros(_SMALLEST, np.int64)
+        self._tally: Int64s = np.zeros(2, np.int64)
+
+    def __len__(self) -> int:
+        """How many keys are known."""
+        return int(self._tally[_IDS] - self._tally[_FREE])
+
+    @property
+    def capacity(self) -> int:
+        """All ids are below this: the length that arrays indexed by id need."""
+        return int(self._tally[_IDS])
+
+    def intern(self, words: UInt64s) -> Int64s:
+        """The id of each key, new ones for keys not seen before."""
+        ids = np.empty(len(words), np.int64)
+        done = 0
+        while done < len(words):
+            # Room for a share of the rows at a time: most keys are old, and a table in the cache is fast.
+            self._reserve(len(self) + max(_SMALLEST, min(len(words) - done, len(self))), words.shape[1])
+            done = _intern(words, done, self._slots, self._words, self._free, self._tally, ids)
+        return ids
+
+    def find(self, words: UInt64s) -> Int64s:
+        """The id of each key, ABSENT for keys that are not known."""
+        ids = np.full(len(words), ABSENT, np.int64)
+        if len(self):
+            _find(words, self._slots, self._words, ids)
+        return ids
+
+    def retain(self, ids: Int64s) -> None:
+        """Hold each id once more, as often as it is listed."""
+        _retain(ids, self._references)
+
+    def release(self, ids: Int64s) -> Int64s:
+        """Let go of each id once; the ids that nobody holds any more are forgotten, and returned."""
+        gone = np.empty(len(ids), np.int64)
+        count = _release(ids, self._slots, self._words, self._references, self._free, self._tally, gone)
+        return gone[:count]
+
+    def hold(self, ids: Int64s) -> None:
+        """Hold each id exactly once, however often it is listed: the owner will `forget` it."""
+        self._references[ids] = 1
+
+    def forget(self, ids: Int64s) -> Int64s:
+        """Let go of ids that are held once; repeated and unheld ones are passed over. Those forgotten."""
+        held = np.unique(ids[self._references[ids] == 1])
+        return self.release(held)
+
+    def known(self) -> Int64s:
+        """The ids of all known keys, in increasing order."""
+        return np.sort(self._slots[self._slots > 0] - 1)
+
+    def words(self, ids: Int64s) -> UInt64s:
+        return self._words[ids]
+
+    def restore(self, ids: Int64s, words: UInt64s) -> None:
+        """Make exactly these keys known, each under the id it had."""
+        highest = int(ids.max()) + 1 if len(ids) else 0
+        self.__init__()  # type: ignore[misc]
+        self._reserve(highest, words.shape[1])
+        self._words[ids] = words
+        missing = np.setdiff1d(np.arange(highest), ids)
+        self._free[: len(missing)] = missing
+        self._tally[:] = highest, len(missing)
+        _rebuild(ids, self._slots, self._words)
+
+    def _reserve(self, keys: int, width: int) -> None:
+        if self._words.shape[1] != width:
+            assert len(self) == 0, "all keys of a table have the same width"
+            self._words = np.zeros((len(self._words), width), np.uint64)
+        ids = max(keys, self.capacity + 1)
+        self._words = grown(self._words, ids)
+        self._references = grown(self._references, ids)
+        self._free = grown(self._free, ids)
+        if 2 * keys > len(self._slots):
+            known = self.known()
+            self._slots = np.zeros(1 << int(2 * keys).bit_length(), np.int64)
+            _rebuild(known, self._slots, self._words)
+
+
+@compiled
+def _hash(words: UInt64s, row: int) -> int:
+    code = np.uint64(0x9E3779B97F4A7C15)
+    for i in range(words.shape[1]):
+        code = (code ^ words[row, i]) * np.uint64(0xBF58476D1CE4E5B9)
+        code ^= code >> np.uint64(29)
+    code *= np.uint64(0x94D049BB133111EB)
+    return code ^ (code >> np.uint64(32))  # type: ignore[no-any-return]
+
+
+@compiled
+def _equal(a: UInt64s, row: int, b: UInt64s, other: int) -> bool:
+    for i in range(a.shape[1]):  # noqa: SIM110
+        if a[row, i] != b[other, i]:
+            return False
+    return True
+
+
+@compiled
+def _place_of(words: UInt64s, row: int, slots: Int64s, table: UInt64s) -> int:
+    """Where the key is, or the empty place where it would go."""
+    mask = len(slots) - 1
+    place = np.int64(_hash(words, row) & np.uint64(mask))
+    while slots[place] != 0 and not _equal(words, row, table, slots[place] - 1):
+        place = (place + 1) & mask
+    return place  # type: ignore[no-any-return]
+
+
+@compiled
+def _intern(
+    words: UInt64s, start: int, slots: Int64s, table: UInt64s, free: Int64s, tally: Int64s, ids: Int64s
+) -> int:
+    """Intern from row `start` on until there is no room for another key; the row that was reached."""
+    for row in range(start, len(words)):
+        place = _place_of(words, row, slots, table)
+        if slots[place] == 0:
+            if 2 * (tally[0] - tally[1]) >= len(slots) or (tally[1] == 0 and tally[0] == len(table)):
+                return row
+            if tally[1] > 0:
+                tally[1] -= 1
+                new = free[tally[1]]
+            else:
+                new = tally[0]
+                tally[0] += 1
+            for i in range(words.shape[1]):
+                table[new, i] = words[row, i]
+            slots[place] = new + 1
+        ids[row] = slots[place] - 1
+    return len(words)
+
+
+@compiled
+def _find(words: UInt64s, slots: Int64s, table: UInt64s, ids: Int64s) -> None:
+    for row in range(len(words)):
+        ids[row] = slots[_place_of(words, row, slots, table)] - 1
+
+
+@compiled
+def _retain(ids: Int64s, references: Int64s) -> None:
+    for i in ids:
+        references[i] += 1
+
+
+@compiled
+def _release(
+    ids: Int64s, slots: Int64s, table: UInt64s, references: Int64s, free: Int64s, tally: Int64s, gone: Int64s
+) -> int:
+    count = 0
+    for i in ids:
+        references[i] -= 1
+        if references[i] == 0:
+            _forget(i, slots, table)
+            free[tally[1]] = i
+            tally[1] += 1
+            gone[count] = i
+            count += 1
+    return count
+
+
+@compiled
+def _forget(key: int, slots: Int64s, table: UInt64s) -> None:
+    """Take a key out and close the gap, so that no search ends too early."""
+    mask = len(slots) - 1
+    hole = _place_of(table, key, slots, table)
+    place = hole
+    while True:
+        place = (place + 1) & mask
+        if slots[place] == 0:
+            break
+        home = np.int64(_hash(table, slots[place] - 1) & np.uint64(mask))
+        if ((place - home) & mask) >= ((place - hole) & mask):
+            slots[hole] = slots[place]
+            hole = place
+    slots[hole] = 0
+
+
+@compiled
+def _rebuild(ids: Array, slots: Int64s, table: UInt64s) -> None:
+    for i in ids:
+        slots[_place_of(table, i, slots, table)] = i + 1

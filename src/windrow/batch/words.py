@@ -1,0 +1,54 @@
+"""Rows as 64-bit words: two rows have the same words exactly when SQL's grouping calls them equal.
+
+A row of k columns is k words (a wide decimal gives two) and one word of null bits for every 64 columns. Nulls are equal
+to nulls, NaN to NaN, -0.0 to 0.0. Strings are codes, so rows can be compared only under the same dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from windrow.batch.arrays import Array, UInt64s
+from windrow.batch.column import WIDE, Column
+
+
+def words_of(columns: Sequence[Column], length: int, *times: Array) -> UInt64s:
+    """A row of words for each of the `length` rows; `times` are further words, such as `exp`."""
+    width = sum(2 if column.values.dtype == WIDE else 1 for column in columns)
+    null_words = (len(columns) + 63) // 64
+    words = np.zeros((length, width + null_words + len(times)), np.uint64)
+    place = 0
+    for column in columns:
+        if column.values.dtype == WIDE:
+            words[:, place] = column.values["hi"].view(np.uint64)
+            place += 1
+            words[:, place] = column.values["lo"]
+        else:
+            words[:, place] = _bits(column.values)
+        place += 1
+    for number, column in enumerate(columns):
+        if column.valid is not None:
+            words[:, width + number // 64] |= (~column.valid).astype(np.uint64) << np.uint64(number % 64)
+    for number, time in enumerate(times):
+        words[:, width + null_words + number] = time.view(np.uint64)
+    return words
+
+
+def any_null(columns: Sequence[Column], length: int) -> Array:
+    """The rows that have a null in one of the columns: they match nothing in a join."""
+    mask = np.zeros(length, np.bool_)
+    for column in columns:
+        if column.valid is not None:
+            mask |= ~column.valid
+    return mask
+
+
+def _bits(values: Array) -> UInt64s:
+    if values.dtype.kind == "f":
+        doubles = values.astype(np.float64)
+        return (np.where(np.isnan(doubles), np.nan, doubles) + 0.0).view(np.uint64)
+    if values.dtype.kind == "b":
+        return values.astype(np.uint64)
+    return values.astype(np.int64).view(np.uint64)

@@ -1,0 +1,48 @@
+"""Kernels: changes in, changes out, one segment of time after the other; state is passed in.
+
+An operator is a frozen specification with two verbs, `fresh_state()` and `step(state, inputs, segment)`; operators know
+columns by position, and conditions and expressions as functions on batches. Nothing here knows SQL text, plans or Spark.
+"""
+
+from windrow.operators.count_window import RangeWindowSlidingByRows, RowsWindow, RowsWindowSlidingInTime
+from windrow.operators.distinct import DistinctStar, distinct_strict
+from windrow.operators.group_by import GroupBy
+from windrow.operators.join import Join
+from windrow.operators.multiplicity import Multiplicity, MultiplicityOperator
+from windrow.operators.negative_tuples import NegativeTuples
+from windrow.operators.not_in import NotIn
+from windrow.operators.operator import Expression, Operator, Predicate, State
+from windrow.operators.outer_join import OuterJoin
+from windrow.operators.projection import Projection
+from windrow.operators.selection import Selection
+from windrow.operators.semi_join import AntiJoin, SemiJoin
+from windrow.operators.time_window import ColumnLifetime, OpenLifetime, RangeLifetime, TimeWindow
+from windrow.operators.union import MergeUnion
+
+__all__ = [
+    "AntiJoin",
+    "ColumnLifetime",
+    "DistinctStar",
+    "Expression",
+    "GroupBy",
+    "Join",
+    "MergeUnion",
+    "Multiplicity",
+    "MultiplicityOperator",
+    "NegativeTuples",
+    "NotIn",
+    "OpenLifetime",
+    "Operator",
+    "OuterJoin",
+    "Predicate",
+    "Projection",
+    "RangeLifetime",
+    "RangeWindowSlidingByRows",
+    "RowsWindow",
+    "RowsWindowSlidingInTime",
+    "Selection",
+    "SemiJoin",
+    "State",
+    "TimeWindow",
+    "distinct_strict",
+]

@@ -1,0 +1,46 @@
+"""What an aggregate is: a specification, and an accumulator that goes through the events of a segment.
+
+The group-by hands every accumulator the same events in the order of time: a row of a group comes (+1) or goes (-1).
+Where several events of a group fall on one instant only the last is *telling*: the accumulator returns its value after
+each telling event, one column for all of them. Nulls are skipped. A change of 0 changes nothing and may be telling.
+
+Accumulators are exact: when all rows of a group have gone, nothing of them is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import NamedTuple, Protocol
+
+from windrow.batch.arrays import Bools, Int8s, Int64s
+from windrow.batch.column import Column
+from windrow.state.snapshot import Piece, Snapshot
+
+
+class GroupEvents(NamedTuple):
+    """Events in the order of time; all groups are below `capacity`."""
+
+    group: Int64s
+    change: Int8s
+    telling: Bools
+    tellings: int
+    capacity: int
+
+
+class Accumulator(Protocol):
+    def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
+        """The value after each telling event; `values` are the arguments at each event."""
+        ...
+
+    def snapshot(self, known: Container[str]) -> Snapshot: ...
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None: ...
+
+
+class Aggregate(Protocol):
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        """The columns that it reads."""
+        ...
+
+    def fresh(self) -> Accumulator: ...

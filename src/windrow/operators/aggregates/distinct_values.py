@@ -1,0 +1,72 @@
+"""Aggregates over distinct values: COUNT(DISTINCT x), SUM(DISTINCT x), AVG(DISTINCT x).
+
+A count is kept for each value of each group; only its changes between zero and more are passed on, so any aggregate over
+them sees each value once. Costs one hash an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from windrow.batch.arrays import Int8s, Int64s
+from windrow.batch.column import Column
+from windrow.batch.compiled import compiled
+from windrow.operators.aggregates.aggregate import Accumulator, Aggregate, GroupEvents
+from windrow.state.key_directory import KeyDirectory
+from windrow.state.keyed_arrays import KeyedArrays
+from windrow.state.snapshot import Part, Piece, Snapshot, restore_parts, snapshot_parts
+from windrow.types import BIGINT
+
+
+@dataclass(frozen=True)
+class OverDistinct:
+    """`aggregate` over the distinct values of its one argument."""
+
+    aggregate: Aggregate
+
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        return self.aggregate.arguments
+
+    def fresh(self) -> DistinctValues:
+        return DistinctValues(self.aggregate.fresh())
+
+
+class DistinctValues:
+    def __init__(self, inner: Accumulator) -> None:
+        self._inner = inner
+        self._values = KeyDirectory()
+        self._counts = KeyedArrays(count=np.int64)
+
+    def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
+        (argument,) = values
+        ids = self._values.intern((Column(BIGINT, events.group), argument), len(argument))
+        self._counts.reserve(self._values.capacity)
+        change = events.change * argument.valid_mask()
+        first_and_last = _first_and_last(ids, change, self._counts["count"])
+        self._values.forget(ids[self._counts["count"][ids] == 0])
+        return self._inner.sweep(events._replace(change=first_and_last), values)
+
+    def snapshot(self, known: Container[str]) -> Snapshot:
+        return snapshot_parts(self._parts(), known)
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        restore_parts(self._parts(), pieces)
+
+    def _parts(self) -> Mapping[str, Part]:
+        return {"values": self._values, "counts": self._counts, "inner": self._inner}
+
+
+@compiled
+def _first_and_last(ids: Int64s, change: Int8s, count: Int64s) -> Int8s:
+    """+1 where a count becomes positive, -1 where it stops being so."""
+    changes = np.zeros(len(ids), np.int8)
+    for i in range(len(ids)):
+        before = count[ids[i]] > 0
+        count[ids[i]] += change[i]
+        after = count[ids[i]] > 0
+        changes[i] = np.int8(after) - np.int8(before)
+    return changes

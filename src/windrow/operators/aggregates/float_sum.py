@@ -1,0 +1,189 @@
+"""Exact sums of floating-point numbers.
+
+A double is an integer times a power of two, so a sum of doubles is a long integer: a row of digits of 32 bits, each kept
+in 64. Adding and taking away are exact, and a small value is still there when a large one has come and gone; rounding
+happens only when a sum is read. The row of digits covers the exponents that have been seen, three or four digits for
+data of similar size, and grows when others come. Infinities and NaN are counted apart.
+
+Adding costs three additions; reading costs a pass over the digits. (The idea is Kulisch's long accumulator.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ldexp
+
+import numpy as np
+
+from windrow.batch.arrays import Array, Bools, Floats, Int8s, Int64s
+from windrow.batch.column import Column, column
+from windrow.batch.compiled import compiled
+from windrow.operators.aggregates.aggregate import GroupEvents
+from windrow.operators.aggregates.count import counted
+from windrow.state.keyed_arrays import KeyedArrays
+from windrow.state.snapshot import Piece
+from windrow.types import DOUBLE
+
+_DIGIT = 0xFFFFFFFF
+_LOWEST = 1088  # added to exponents: places of digits start at the smallest subnormal
+_SPARE = 3  # digits above the highest exponent: the mantissa's own, and carries
+
+
+@dataclass(frozen=True)
+class FloatSum:
+    """SUM(x) of FLOAT or DOUBLE, as DOUBLE; null without values."""
+
+    column: int
+
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        return (self.column,)
+
+    def fresh(self) -> FloatSums:
+        return FloatSums()
+
+
+class DigitSums(KeyedArrays):
+    """The running sums of groups as digits, and counts of values and of those that are not finite."""
+
+    def __init__(self) -> None:
+        super().__init__(count=np.int64)
+        self["digits"] = np.zeros((0, _SPARE), np.int64)
+        self["special"] = np.zeros((0, 3), np.int64)  # infinity, minus infinity, NaN
+        self["lowest"] = np.full(1, -1, np.int64)  # the place of the first digit; -1 while there is none
+
+    def reserve(self, length: int) -> None:
+        lowest = self["lowest"]
+        super().reserve(length)
+        self["lowest"] = lowest
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        super().restore(pieces)
+
+    def sums(self, events: GroupEvents, values: Floats, valid: Bools) -> tuple[Floats, Floats, Int64s]:
+        """After each telling event: the sum as a double and what it lacks, and the count of values."""
+        self.reserve(events.capacity)
+        change = events.change * valid
+        count = counted(events.group, change, events.telling, events.tellings, self["count"])
+        finite = np.isfinite(values)
+        mantissa, exponent = np.frexp(np.where(finite, values, 0.0))
+        whole = np.ldexp(mantissa, 53).astype(np.int64)
+        # Subnormals have fewer bits, but their mantissas are whole at the same exponent all the same.
+        places = exponent.astype(np.int64) - 53 + _LOWEST
+        self._cover(places[whole != 0])
+        first, shift = places // 32 - self["lowest"][0], places % 32
+        special = np.where(finite, 0, np.where(np.isnan(values), 3, np.where(values > 0, 1, 2)))
+        told = _sum(
+            events.group, change, whole, first, shift, special, events.telling, events.tellings,
+            self["digits"], self["special"], (int(self["lowest"][0])) * 32 - _LOWEST,
+        )  # fmt: skip
+        return (*told, count)
+
+    def _cover(self, places: Int64s) -> None:
+        """Make the row of digits long enough for these places."""
+        if not len(places):
+            return
+        low, high = int(places.min()) // 32, int(places.max()) // 32 + _SPARE
+        digits, lowest = self["digits"], int(self["lowest"][0])
+        if lowest >= 0:
+            low, high = min(low, lowest), max(high, lowest + digits.shape[1])
+        if lowest == low and high == low + digits.shape[1]:
+            return
+        wider = np.zeros((len(digits), high - low), np.int64)
+        if lowest >= 0:
+            _spread(digits, wider, lowest - low)
+        self["digits"] = wider
+        self["lowest"] = np.full(1, low, np.int64)
+
+
+class FloatSums(DigitSums):
+    def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
+        doubles = values[0].values.astype(np.float64)
+        sums, _, count = self.sums(events, doubles, values[0].valid_mask())
+        return column(DOUBLE, sums, count > 0)
+
+
+def _spread(digits: Array, wider: Array, offset: int) -> None:
+    """Put rows of digits into wider ones; the sign of the highest digit goes on above."""
+    width = digits.shape[1]
+    wider[:, offset : offset + width] = digits
+
+
+@compiled
+def _sum(
+    group: Int64s,
+    change: Int8s,
+    whole: Int64s,
+    first: Int64s,
+    shift: Int64s,
+    special: Int64s,
+    telling: Bools,
+    tellings: int,
+    digits: Int64s,
+    specials: Int64s,
+    exponent: int,
+) -> tuple[Floats, Floats]:
+    told, rest = np.empty(tellings, np.float64), np.empty(tellings, np.float64)
+    scratch = np.empty(digits.shape[1], np.int64)
+    place = 0
+    for i in range(len(group)):
+        g = group[i]
+        if change[i] != 0:
+            if special[i] > 0:
+                specials[g, special[i] - 1] += change[i]
+            elif whole[i] != 0:
+                low = (whole[i] & _DIGIT) << shift[i]
+                high = (whole[i] >> 32) << shift[i]
+                digits[g, first[i]] += change[i] * (low & _DIGIT)
+                digits[g, first[i] + 1] += change[i] * ((low >> 32) + (high & _DIGIT))
+                digits[g, first[i] + 2] += change[i] * (high >> 32)
+        if telling[i]:
+            told[place], rest[place] = _read(digits, g, scratch, exponent)
+            if specials[g, 2] > 0 or (specials[g, 0] > 0 and specials[g, 1] > 0):
+                told[place] = np.nan
+            elif specials[g, 0] > 0:
+                told[place] = np.inf
+            elif specials[g, 1] > 0:
+                told[place] = -np.inf
+            place += 1
+    return told, rest
+
+
+@compiled
+def _read(digits: Int64s, group: int, scratch: Int64s, exponent: int) -> tuple[float, float]:
+    """The sum as a double, and a second double that holds what the first lacks. Carries are made in place."""
+    width = digits.shape[1]
+    for i in range(width - 1):
+        carry = digits[group, i] >> 32
+        digits[group, i] -= carry << 32
+        digits[group, i + 1] += carry
+    negative = digits[group, width - 1] < 0
+    borrow = 0
+    for i in range(width):
+        digit = digits[group, i]
+        if negative:
+            digit = -digit - borrow
+            borrow = 0
+            if digit < 0 and i < width - 1:
+                digit += 1 << 32
+                borrow = 1
+        scratch[i] = digit
+    top = width - 1
+    while top > 0 and scratch[top] == 0:
+        top -= 1
+    head = np.float64(scratch[top])
+    second = np.float64(scratch[top - 1]) if top > 0 else 0.0
+    third = np.float64(scratch[top - 2]) if top > 1 else 0.0
+    fourth = np.float64(scratch[top - 3]) if top > 2 else 0.0
+    # Digits have 32 bits: each pair is exact in a double when the upper has less than 21, and else sums exactly in two.
+    upper = head * 4294967296.0 + second
+    lost = second - (upper - head * 4294967296.0)
+    lower = lost * 4294967296.0 * 4294967296.0 + (third * 4294967296.0 + fourth)
+    upper *= 4294967296.0 * 4294967296.0
+    total = upper + lower
+    lower = lower - (total - upper)
+    scale = exponent + 32 * (top - 3)
+    if negative:
+        total, lower = -total, -lower
+    return ldexp(total, scale), ldexp(lower, scale)

@@ -1,0 +1,152 @@
+"""Aggregates that need values in order: MIN, MAX, MEDIAN, QUANTILE, FIRST, LAST.
+
+All questions about the same column are answered from one set of trees. FIRST and LAST order values by a time column and
+then by the values themselves, so that they depend on the bag of rows only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from windrow.batch.arrays import Int64s
+from windrow.batch.column import WIDE, Column, column, dtype_of, order_of
+from windrow.errors import WindrowError
+from windrow.operators.aggregates.aggregate import GroupEvents
+from windrow.operators.aggregates.ordered_values import MEDIAN, NO_RANKS, OrderedValues
+from windrow.state.snapshot import Piece, Snapshot
+from windrow.types import DOUBLE, DecimalType
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """QUANTILE(x, φ): the element at position max(1, ⌈φN⌉) of the values in order; MIN is φ = 0, MAX is φ = 1."""
+
+    column: int
+    fraction: Fraction
+
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        return (self.column,)
+
+    def fresh(self) -> OrderStatistic:
+        return OrderStatistic((self.fraction.numerator, self.fraction.denominator))
+
+
+@dataclass(frozen=True)
+class Median:
+    """MEDIAN(x), as DOUBLE: the mean of the two middle values when their number is even."""
+
+    column: int
+
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        return (self.column,)
+
+    def fresh(self) -> Middle:
+        return Middle((MEDIAN, 1))
+
+
+@dataclass(frozen=True)
+class AtEdgeOfTime:
+    """FIRST(x) (`fraction` 0) and LAST(x) (`fraction` 1), in the order of a time column."""
+
+    column: int
+    time: int
+    fraction: int
+
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        return (self.column, self.time)
+
+    def fresh(self) -> EdgeOfTime:
+        return EdgeOfTime((self.fraction, 1))
+
+
+def minimum(column: int) -> Quantile:
+    return Quantile(column, Fraction(0))
+
+
+def maximum(column: int) -> Quantile:
+    return Quantile(column, Fraction(1))
+
+
+class _InOrder:
+    """What the accumulators share: trees, and one question."""
+
+    def __init__(self, fraction: tuple[int, int]) -> None:
+        self._trees = OrderedValues()
+        self._fractions = np.array([fraction], np.int64)
+
+    def snapshot(self, known: Container[str]) -> Snapshot:
+        return self._trees.snapshot(known)
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        self._trees.restore(pieces)
+
+    def _ask(self, events: GroupEvents, values: Column, first: Int64s, second: Int64s) -> tuple[Int64s, Int64s]:
+        """Found values and sizes; the codes of `values` are in the first word unless a time is there."""
+        ranks = NO_RANKS
+        if values.is_coded and values.dictionary is not None:
+            ranks = values.dictionary.ranks()
+        timed = second is not _NO_SECOND
+        change = events.change * values.valid_mask()
+        found, sizes = self._trees.sweep(
+            events.group,
+            change,
+            first,
+            np.zeros(len(first), np.int64) if not timed else second,
+            NO_RANKS if timed else ranks,
+            ranks if timed else NO_RANKS,
+            events.telling,
+            events.tellings,
+            self._fractions,
+            events.capacity,
+        )
+        return found[0], sizes
+
+
+_NO_SECOND: Int64s = np.zeros(0, np.int64)
+
+
+class OrderStatistic(_InOrder):
+    def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
+        (argument,) = values
+        found, sizes = self._ask(events, argument, _in_order(argument), _NO_SECOND)
+        return _column_like(argument, found[:, 0], sizes)
+
+
+class Middle(_InOrder):
+    def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
+        (argument,) = values
+        found, sizes = self._ask(events, argument, _in_order(argument), _NO_SECOND)
+        lower = _column_like(argument, found[:, 0], sizes).values.astype(np.float64)
+        upper = _column_like(argument, found[:, 1], sizes).values.astype(np.float64)
+        scale = 10.0 ** argument.type.scale if isinstance(argument.type, DecimalType) else 1.0
+        return column(DOUBLE, np.where(lower == upper, lower, lower / 2 + upper / 2) / scale, sizes > 0)
+
+
+class EdgeOfTime(_InOrder):
+    def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
+        argument, time = values
+        found, sizes = self._ask(events, argument, order_of(time), _in_order(argument))
+        return _column_like(argument, found[:, 2], sizes)
+
+
+def _in_order(values: Column) -> Int64s:
+    """Integers in the order of values; codes as they are, their order being looked up."""
+    if dtype_of(values.type) == WIDE:
+        raise WindrowError(f"{values.type} cannot be put in order here", "cast it to at most 18 digits")
+    return values.values.astype(np.int64) if values.is_coded else order_of(values)
+
+
+def _column_like(like: Column, found: Int64s, sizes: Int64s) -> Column:
+    dtype = dtype_of(like.type)
+    if dtype.kind == "f":
+        found = np.where(found < 0, found ^ np.int64(0x7FFFFFFFFFFFFFFF), found).view(np.float64)  # type: ignore[assignment]
+    return column(like.type, found.astype(dtype), sizes > 0, like.dictionary)
+
+

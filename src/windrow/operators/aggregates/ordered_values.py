@@ -1,0 +1,261 @@
+"""Values of groups in order: for each group a balanced search tree that knows how many values lie below each node.
+
+The k-th smallest value of a group is found in a logarithm of the group's size. A value that leaves stays as an empty
+node, and all trees are built anew when more than half of the nodes are empty. The trees are treaps: a node's depth
+follows from a number hashed from its place, so a tree is balanced whatever order values come in.
+
+Invariant: `size[n]` is the sum of `count` over the subtree of n. Values are integers in the order of what they stand
+for, or codes whose order is looked up in `ranks`; the order of two codes never changes, so a tree stays sorted while
+its dictionary grows. A second word breaks ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+
+import numpy as np
+
+from windrow.batch.arrays import Bools, Int8s, Int64s, grown
+from windrow.batch.compiled import compiled
+from windrow.state.snapshot import Piece, Snapshot
+
+_NONE = 0  # node 0 is no node
+_DEEPEST = 512
+_VALUE, _SECOND, _COUNT, _SIZE, _LEFT, _RIGHT = range(6)  # fields of a node
+_FIELDS = 6
+NO_RANKS: Int64s = np.zeros(0, np.int64)
+MEDIAN = -1
+
+
+class OrderedValues:
+    """Multisets of (value, second word), one a group."""
+
+    def __init__(self) -> None:
+        self._roots: Int64s = np.zeros(0, np.int64)
+        self._nodes: Int64s = np.zeros((64, _FIELDS), np.int64)
+        self._tally: Int64s = np.array([1, 0], np.int64)  # nodes taken (node 0 among them), empty nodes
+        self._sweeps = 0
+
+    def sweep(
+        self,
+        group: Int64s,
+        change: Int8s,
+        value: Int64s,
+        second: Int64s,
+        ranks: Int64s,
+        second_ranks: Int64s,
+        telling: Bools,
+        tellings: int,
+        fractions: Int64s,
+        capacity: int,
+    ) -> tuple[Int64s, Int64s]:
+        """Go through events; the values found after each telling one, and how many values the group then has.
+
+        A fraction φ is a pair (numerator, denominator) and asks for the element at position max(1, ⌈φN⌉), or with
+        the numerator MEDIAN for the two in the middle. Found is, by fraction and telling event: the value and the
+        next one in the middle (the same again without MEDIAN), then their second words.
+        """
+        self._sweeps += 1
+        self._roots = grown(self._roots, capacity)
+        self._nodes = grown(self._nodes, int(self._tally[0]) + len(group))
+        found, sizes = _sweep(
+            group, change, value, second, ranks, second_ranks, telling, tellings, fractions,
+            self._roots, self._nodes, self._tally,
+        )  # fmt: skip
+        if 2 * self._tally[1] > self._tally[0] > 64:
+            self._rebuild(ranks, second_ranks)
+        return found, sizes
+
+    def snapshot(self, known: Container[str]) -> Snapshot:
+        name = str(self._sweeps)
+        if name in known:
+            return Snapshot((name,))
+        nodes = self._nodes[: self._tally[0]].copy()
+        return Snapshot((name,), {name: Piece({"roots": self._roots.copy(), "nodes": nodes, "tally": self._tally.copy()})})
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        for name, piece in pieces.items():
+            self._roots, self._nodes = piece.arrays["roots"].copy(), piece.arrays["nodes"].copy()
+            self._tally = piece.arrays["tally"].copy()
+            self._sweeps = int(name)
+
+    def _rebuild(self, ranks: Int64s, second_ranks: Int64s) -> None:
+        old, roots = self._nodes, self._roots
+        self._nodes = np.zeros((max(64, int(self._tally[0])), _FIELDS), np.int64)
+        self._roots = np.zeros(len(roots), np.int64)
+        self._tally = np.array([1, 0], np.int64)
+        _copy_filled(old, roots, ranks, second_ranks, self._nodes, self._roots, self._tally)
+
+
+@compiled
+def _order(a: int, a_second: int, b: int, b_second: int, ranks: Int64s, second_ranks: Int64s) -> int:
+    if len(ranks) > 0:
+        a, b = ranks[a], ranks[b]
+    if a != b:
+        return -1 if a < b else 1
+    if len(second_ranks) > 0:
+        a_second, b_second = second_ranks[a_second], second_ranks[b_second]
+    if a_second != b_second:
+        return -1 if a_second < b_second else 1
+    return 0
+
+
+@compiled
+def _depth_number(node: int) -> int:
+    mixed = np.uint64(node) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(0xD6E8FEB86659FD93)
+    return mixed ^ (mixed >> np.uint64(32))  # type: ignore[no-any-return]
+
+
+@compiled
+def _change(
+    root: int,
+    value: int,
+    second: int,
+    by: int,
+    ranks: Int64s,
+    second_ranks: Int64s,
+    nodes: Int64s,
+    tally: Int64s,
+    path: Int64s,
+) -> int:
+    """Count a value up or down; the root of the group's tree afterwards."""
+    depth, node = 0, root
+    while node != _NONE:
+        side = _order(value, second, nodes[node, _VALUE], nodes[node, _SECOND], ranks, second_ranks)
+        nodes[node, _SIZE] += by
+        if side == 0:
+            before = nodes[node, _COUNT]
+            nodes[node, _COUNT] = before + by
+            if before == 0:
+                tally[1] -= 1
+            elif before + by == 0:
+                tally[1] += 1
+            return root
+        path[depth] = node
+        depth += 1
+        node = nodes[node, _LEFT] if side < 0 else nodes[node, _RIGHT]
+    new = tally[0]
+    tally[0] += 1
+    nodes[new, _VALUE], nodes[new, _SECOND] = value, second
+    nodes[new, _COUNT] = nodes[new, _SIZE] = by
+    nodes[new, _LEFT] = nodes[new, _RIGHT] = _NONE
+    if depth == 0:
+        return new  # type: ignore[no-any-return]
+    parent = path[depth - 1]
+    if _order(value, second, nodes[parent, _VALUE], nodes[parent, _SECOND], ranks, second_ranks) < 0:
+        nodes[parent, _LEFT] = new
+    else:
+        nodes[parent, _RIGHT] = new
+    while depth > 0 and _depth_number(path[depth - 1]) < _depth_number(new):
+        depth -= 1
+        _rotate_up(new, path[depth], nodes)
+        if depth > 0:
+            above = path[depth - 1]
+            if nodes[above, _LEFT] == path[depth]:
+                nodes[above, _LEFT] = new
+            else:
+                nodes[above, _RIGHT] = new
+    return new if depth == 0 else root  # type: ignore[no-any-return]
+
+
+@compiled
+def _rotate_up(node: int, parent: int, nodes: Int64s) -> None:
+    if nodes[parent, _LEFT] == node:
+        nodes[parent, _LEFT] = nodes[node, _RIGHT]
+        nodes[node, _RIGHT] = parent
+    else:
+        nodes[parent, _RIGHT] = nodes[node, _LEFT]
+        nodes[node, _LEFT] = parent
+    nodes[node, _SIZE] = nodes[parent, _SIZE]
+    left, right = nodes[parent, _LEFT], nodes[parent, _RIGHT]
+    nodes[parent, _SIZE] = nodes[parent, _COUNT] + nodes[left, _SIZE] + nodes[right, _SIZE]
+
+
+@compiled
+def _element(root: int, position: int, nodes: Int64s) -> int:
+    """The node of the element at a position, counted from 1."""
+    node = root
+    while True:
+        below = nodes[nodes[node, _LEFT], _SIZE]
+        if position <= below:
+            node = nodes[node, _LEFT]
+        elif position <= below + nodes[node, _COUNT]:
+            return node
+        else:
+            position -= below + nodes[node, _COUNT]
+            node = nodes[node, _RIGHT]
+
+
+@compiled
+def _sweep(
+    group: Int64s,
+    change: Int8s,
+    value: Int64s,
+    second: Int64s,
+    ranks: Int64s,
+    second_ranks: Int64s,
+    telling: Bools,
+    tellings: int,
+    fractions: Int64s,
+    roots: Int64s,
+    nodes: Int64s,
+    tally: Int64s,
+) -> tuple[Int64s, Int64s]:
+    found = np.zeros((len(fractions), tellings, 4), np.int64)
+    sizes = np.zeros(tellings, np.int64)
+    path = np.empty(_DEEPEST, np.int64)
+    place = 0
+    for i in range(len(group)):
+        if change[i] != 0:
+            roots[group[i]] = _change(
+                roots[group[i]], value[i], second[i], change[i], ranks, second_ranks, nodes, tally, path
+            )
+        if telling[i]:
+            root = roots[group[i]]
+            size = nodes[root, _SIZE]
+            sizes[place] = size
+            if size > 0:
+                for question in range(len(fractions)):
+                    numerator, denominator = fractions[question]
+                    if numerator == MEDIAN:
+                        first, after = (size + 1) // 2, size // 2 + 1
+                    else:
+                        first = max(1, -(-numerator * size // denominator))
+                        after = first
+                    node, next_node = _element(root, first, nodes), _element(root, after, nodes)
+                    found[question, place, 0] = nodes[node, _VALUE]
+                    found[question, place, 1] = nodes[next_node, _VALUE]
+                    found[question, place, 2] = nodes[node, _SECOND]
+                    found[question, place, 3] = nodes[next_node, _SECOND]
+            place += 1
+    return found, sizes
+
+
+@compiled
+def _copy_filled(
+    old: Int64s,
+    old_roots: Int64s,
+    ranks: Int64s,
+    second_ranks: Int64s,
+    nodes: Int64s,
+    roots: Int64s,
+    tally: Int64s,
+) -> None:
+    path, waiting = np.empty(_DEEPEST, np.int64), np.empty(_DEEPEST, np.int64)
+    for group in range(len(old_roots)):
+        depth, node = 0, old_roots[group]
+        while depth > 0 or node != _NONE:
+            while node != _NONE:
+                waiting[depth] = node
+                depth += 1
+                node = old[node, _LEFT]
+            depth -= 1
+            node = waiting[depth]
+            if old[node, _COUNT] != 0:
+                value, second, count = old[node, _VALUE], old[node, _SECOND], old[node, _COUNT]
+                roots[group] = _change(
+                    roots[group], value, second, count, ranks, second_ranks, nodes, tally, path
+                )
+            node = old[node, _RIGHT]

@@ -1,0 +1,111 @@
+"""The window join: pairs of rows with equal keys, while both are alive (thesis 2.2.2; 5.2 for its shape).
+
+Lifetimes make the join bilinear: a pair lives in the intersection of its parts' lifetimes, and its sign is the product
+of theirs. So one kernel serves every update pattern, a negative tuple being one more signed interval, and a whole
+segment is joined at once:
+
+    new pairs = new left × (old and new right)  +  old left × new right
+
+A pair's ts is the later of the two, which lies in the segment since one part is new. Tuples that end by the segment's
+end cannot meet anything later and are dropped. Costs one hash a row and a constant a pair.
+
+The residual is what equality of keys leaves of the condition: bands, inequalities, anything on the pair's columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from windrow.batch.arrays import Int64s
+from windrow.batch.batch import Batch, Segment, concat
+from windrow.batch.key_table import KeyTable
+from windrow.batch.words import any_null, words_of
+from windrow.operators.operator import Parts, Predicate
+from windrow.state import STRUCTURES, Structure, StructureKind
+from windrow.state.snapshot import Part, Piece
+
+
+class JoinState(Parts):
+    """Both inputs' live rows, under ids that equal keys share."""
+
+    def __init__(self, spec: Join) -> None:
+        self.left = STRUCTURES[spec.left_structure]()
+        self.right = STRUCTURES[spec.right_structure]()
+        self.keys = KeyTable()
+        self._ordinals = (spec.left_keys, spec.right_keys)
+
+    def __len__(self) -> int:
+        return len(self.left) + len(self.right)
+
+    def parts(self) -> Mapping[str, Part]:
+        return {"left": self.left, "right": self.right}
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        """The rows know their keys, so the table of keys is made from them."""
+        super().restore(pieces)
+        kept = [side.scan() for side in (self.left, self.right)]
+        held = [(k.keys, words_of(k.rows.select(o), len(k.keys))) for k, o in zip(kept, self._ordinals) if len(k.keys)]
+        if held:
+            ids, first = np.unique(np.concatenate([keys for keys, _ in held]), return_index=True)
+            self.keys.restore(ids, np.concatenate([words for _, words in held])[first])
+        for keys, _ in held:
+            self.keys.retain(keys)
+
+
+@dataclass(frozen=True)
+class Join:
+    """No keys at all means every pair. A null equals nothing, unless `nulls_match` (IS NOT DISTINCT FROM)."""
+
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    residual: Predicate | None = None
+    nulls_match: bool = False
+    left_structure: StructureKind = StructureKind.CALENDAR
+    right_structure: StructureKind = StructureKind.CALENDAR
+
+    def fresh_state(self) -> JoinState:
+        return JoinState(self)
+
+    def step(self, state: JoinState, inputs: Sequence[Batch], segment: Segment) -> Batch:
+        left, left_ids = self._identify(state, inputs[0], self.left_keys)
+        right, right_ids = self._identify(state, inputs[1], self.right_keys)
+        state.right.insert(right_ids, right)
+        new_left = paired(*_matches(left, left_ids, state.right, right))
+        new_right, partners = _matches(right, right_ids, state.left, left)
+        old_left = paired(partners, new_right)
+        state.left.insert(left_ids, left)
+        for side in (state.left, state.right):
+            state.keys.release(side.expire_until(segment.end).keys)
+        pairs = concat([new_left, old_left])
+        if self.residual is not None and len(pairs):
+            pairs = pairs.take(self.residual(pairs))
+        return pairs.sorted_by_time()
+
+    def _identify(self, state: JoinState, rows: Batch, keys: tuple[int, ...]) -> tuple[Batch, Int64s]:
+        columns = rows.select(keys)
+        lost = any_null(columns, len(rows))
+        if not self.nulls_match and lost.any():
+            rows = rows.take(~lost)
+            columns = rows.select(keys)
+        ids = state.keys.intern(words_of(columns, len(rows)))
+        state.keys.retain(ids)
+        return rows, ids
+
+
+def _matches(rows: Batch, ids: Int64s, other: Structure, like: Batch) -> tuple[Batch, Batch]:
+    """Rows and their partners in the other input's state, side by side; `like` has the partners' columns."""
+    positions, partners = other.probe(ids, rows.ts, rows.exp)
+    return rows.take(positions), partners if len(partners) else like.slice(0, 0)
+
+
+def paired(left: Batch, right: Batch) -> Batch:
+    """Rows side by side: the intersection of lifetimes, the product of signs."""
+    return Batch(
+        left.columns + right.columns,
+        np.maximum(left.ts, right.ts),
+        np.minimum(left.exp, right.exp),
+        left.sign * right.sign,
+    )

@@ -1,0 +1,50 @@
+"""Negative tuples for every end (thesis 2.3.3): lifetimes are hidden from the rest of the plan.
+
+Each tuple comes out open, and when its lifetime is over a negative tuple takes it back. This is how the NT strategy
+signals expiry: put above the windows, it makes every edge strict. The window has to be kept, in a structure for its
+pattern, and every tuple is worked on twice by everything above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from windrow.batch.batch import Batch, Segment, concat
+from windrow.operators.operator import Parts
+from windrow.state import STRUCTURES, StructureKind
+from windrow.state.snapshot import Part
+from windrow.units import FOREVER
+
+
+class KeptWindow(Parts):
+    def __init__(self, structure: StructureKind) -> None:
+        self.window = STRUCTURES[structure]()
+
+    def __len__(self) -> int:
+        return len(self.window)
+
+    def parts(self) -> Mapping[str, Part]:
+        return {"window": self.window}
+
+
+@dataclass(frozen=True)
+class NegativeTuples:
+    structure: StructureKind = StructureKind.FIFO
+
+    def fresh_state(self) -> KeptWindow:
+        return KeptWindow(self.structure)
+
+    def step(self, state: KeptWindow, inputs: Sequence[Batch], segment: Segment) -> Batch:
+        (rows,) = inputs
+        ending = rows.take(rows.exp != FOREVER)
+        state.window.insert(np.zeros(len(ending), np.int64), ending)
+        ended = state.window.expire_until(segment.end - 1).rows
+        opened = rows.with_lifetimes(rows.ts, np.full(len(rows), FOREVER, np.int64))
+        if not len(ended):
+            return opened
+        ended = ended.take(ended.exp < segment.end)
+        closed = ended.with_lifetimes(ended.exp, np.full(len(ended), FOREVER, np.int64)).negated()
+        return concat([opened, closed]).sorted_by_time()

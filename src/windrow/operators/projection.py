@@ -1,0 +1,21 @@
+"""Projection: new columns from old ones, duplicates kept; lifetimes and signs are left alone (thesis 2.2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from windrow.batch.batch import Batch, Segment
+from windrow.operators.operator import Expression, Nothing
+
+
+@dataclass(frozen=True)
+class Projection:
+    expressions: tuple[Expression, ...]
+
+    def fresh_state(self) -> Nothing:
+        return Nothing()
+
+    def step(self, state: Nothing, inputs: Sequence[Batch], segment: Segment) -> Batch:
+        (rows,) = inputs
+        return rows.with_columns(tuple(expression(rows) for expression in self.expressions))

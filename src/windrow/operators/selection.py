@@ -1,0 +1,22 @@
+"""Selection: the rows that satisfy a predicate; lifetimes and signs are left alone (thesis 2.2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from windrow.batch.batch import Batch, Segment
+from windrow.operators.operator import Nothing, Predicate
+
+
+@dataclass(frozen=True)
+class Selection:
+    predicate: Predicate
+
+    def fresh_state(self) -> Nothing:
+        return Nothing()
+
+    def step(self, state: Nothing, inputs: Sequence[Batch], segment: Segment) -> Batch:
+        (rows,) = inputs
+        mask = self.predicate(rows)
+        return rows if mask.all() else rows.take(mask)

@@ -1,0 +1,47 @@
+"""The sweep: begins and ends of lifetimes in the order of time, the common first half of every strict operator.
+
+Inside a segment a tuple gives up to two events: at its begin the count of its key changes by its sign, at its end by the
+opposite. Ends that lie beyond the segment are filed in a structure until their segment comes; ends that are not known
+are never filed, a negative tuple will bring the event.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from windrow.batch.arrays import Int8s, Int64s
+from windrow.batch.batch import Batch, Segment, concat
+from windrow.state.structure import Structure
+from windrow.units import FOREVER
+
+
+class Events(NamedTuple):
+    """Changes of counts, in the order of time; `row` is a position in `rows`."""
+
+    time: Int64s
+    key: Int64s
+    change: Int8s
+    row: Int64s
+    rows: Batch
+
+
+def events_of(keys: Int64s, rows: Batch, ends: Structure, segment: Segment) -> Events:
+    """The events of the segment, given its new rows; `ends` holds the ends that are to come."""
+    filed = rows.exp != FOREVER
+    if filed.all():
+        ends.insert(keys, rows)
+    elif filed.any():
+        ends.insert(keys[filed], rows.take(filed))
+    ended_keys, ended = ends.expire_until(segment.end - 1)
+    if len(ended) and bool((ended.exp >= segment.end).any()):
+        due = ended.exp < segment.end  # the others have cancelled each other
+        ended_keys, ended = ended_keys[due], ended.take(due)
+    if not len(ended):
+        return Events(rows.ts, keys, rows.sign, np.arange(len(rows)), rows)
+    time = np.concatenate([rows.ts, ended.exp])
+    order = np.argsort(time, kind="stable")
+    key = np.concatenate([keys, ended_keys])[order]
+    change = np.concatenate([rows.sign, -ended.sign])[order]
+    return Events(time[order], key, change, order, concat([rows, ended]))

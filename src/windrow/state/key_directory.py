@@ -1,0 +1,71 @@
+"""Keys with their columns: ids for the keys that are in use, and the way back from an id to the key's values.
+
+An owner (a sweep, a group-by) holds a key while it has anything to say about it, and forgets it afterwards; the id is
+then used again. Costs one hash a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+
+import numpy as np
+
+from windrow.batch.arrays import Int64s
+from windrow.batch.batch import inserts
+from windrow.batch.column import Column
+from windrow.batch.key_table import KeyTable
+from windrow.batch.words import words_of
+from windrow.state.snapshot import Piece, Snapshot
+from windrow.state.stored_columns import StoredColumns
+
+
+class KeyDirectory:
+    def __init__(self) -> None:
+        self._table = KeyTable()
+        self._columns = StoredColumns()
+        self._changes = 0
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def capacity(self) -> int:
+        """All ids are below this."""
+        return self._table.capacity
+
+    def intern(self, columns: Sequence[Column], length: int) -> Int64s:
+        """The ids of keys, held from now on."""
+        ids = self._table.intern(words_of(columns, length))
+        self._table.hold(ids)
+        self._columns.put(ids, columns, self._table.capacity)
+        self._changes += 1
+        return ids
+
+    def forget(self, ids: Int64s) -> None:
+        """Nothing is to be said about these keys any more."""
+        if len(self._table.forget(ids)):
+            self._changes += 1
+
+    def columns(self, ids: Int64s) -> tuple[Column, ...]:
+        """The values of keys."""
+        return self._columns.take(ids)
+
+    def known(self) -> Int64s:
+        return self._table.known()
+
+    def snapshot(self, known: Container[str]) -> Snapshot:
+        name = str(self._changes)
+        if name in known:
+            return Snapshot((name,))
+        ids = self._table.known()
+        rows = inserts(self._columns.take(ids), np.zeros(len(ids), np.int64))
+        return Snapshot((name,), {name: Piece({"ids": ids, "words": self._table.words(ids)}, rows)})
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        for name, piece in pieces.items():
+            assert piece.rows is not None
+            ids = piece.arrays["ids"]
+            self._table.restore(ids, piece.arrays["words"].astype(np.uint64))
+            self._table.hold(ids)
+            self._columns.put(ids, piece.rows.columns, self._table.capacity)
+            self._changes = int(name)

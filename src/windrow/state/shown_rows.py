@@ -1,0 +1,59 @@
+"""The row that each key shows at present, if any: what a group-by replaces (thesis 3.5.2, the exception for grouping)."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+
+import numpy as np
+
+from windrow.batch.arrays import Bools, Int64s, grown
+from windrow.batch.batch import inserts
+from windrow.batch.column import Column
+from windrow.state.snapshot import Piece, Snapshot
+from windrow.state.stored_columns import StoredColumns
+
+
+class ShownRows:
+    """Rows by the id of their key; ids without a row read as nothing."""
+
+    def __init__(self) -> None:
+        self._present: Bools = np.zeros(0, np.bool_)
+        self._columns = StoredColumns()
+        self._changes = 0
+
+    def look_up(self, ids: Int64s, like: tuple[Column, ...]) -> tuple[Bools, tuple[Column, ...]]:
+        """Whether each id shows a row, and the rows; where there is none the values mean nothing."""
+        if not len(self._present):
+            first = np.zeros(len(ids), np.int64)
+            return np.zeros(len(ids), np.bool_), tuple(column.take(first) for column in like)
+        self._reserve(ids, like)
+        return self._present[ids], self._columns.take(ids)
+
+    def replace(self, ids: Int64s, present: Bools, columns: tuple[Column, ...]) -> None:
+        """Show rows from now on, or nothing where they are not present; each id is listed once."""
+        self._reserve(ids, columns)
+        self._present[ids] = present
+        self._columns.put(ids, columns, len(self._present))
+        self._changes += 1
+
+    def snapshot(self, known: Container[str]) -> Snapshot:
+        name = str(self._changes)
+        if name in known:
+            return Snapshot((name,))
+        ids = np.flatnonzero(self._present)
+        rows = inserts(self._columns.take(ids), np.zeros(len(ids), np.int64))
+        return Snapshot((name,), {name: Piece({"ids": ids}, rows)})
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        for name, piece in pieces.items():
+            ids = piece.arrays["ids"]
+            if len(ids):
+                assert piece.rows is not None
+                self.replace(ids, np.ones(len(ids), np.bool_), piece.rows.columns)
+            self._changes = int(name)
+
+    def _reserve(self, ids: Int64s, columns: tuple[Column, ...]) -> None:
+        highest = int(ids.max()) + 1 if len(ids) else 0
+        if highest > len(self._present):
+            self._present = grown(self._present, highest)
+            self._columns.put(ids[:0], tuple(column.slice(0, 0) for column in columns), len(self._present))
