@@ -54,6 +54,14 @@ class Result:
     rows: tuple[tuple[str, ...], ...] = ()
     explanation: Explanation | None = None
 
+    def __str__(self) -> str:
+        """The sentence, and below it the table in columns."""
+        if not self.columns:
+            return self.message
+        widths = [max(map(len, cells)) for cells in zip(self.columns, *self.rows, strict=True)]
+        lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in (self.columns, *self.rows))
+        return "\n".join([self.message, *lines])
+
 
 class Session:
     """Statements in, results out; durable when a folder is given."""
@@ -153,7 +161,7 @@ class Session:
 
     def _show(self, statement: Show) -> Result:
         columns, rows = _SHOWN[statement.what](self.catalog)
-        return Result(statement, f"{len(rows)} {statement.what}", columns, tuple(rows))
+        return Result(statement, f"{statement.what}: {len(rows)}", columns, tuple(rows))
 
 
 FORMS: dict[str, Callable[[Sequence[Explanation]], str]] = {

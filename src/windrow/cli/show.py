@@ -11,15 +11,9 @@ from rich.tree import Tree
 from windrow.plan.analysis.lifetime import NEVER
 from windrow.plan.explain import ExplainedNode, Explanation
 from windrow.plan.explain.tree import entry_text, number, remarks
-from windrow.plan.pattern import Pattern
+from windrow.plan.pattern import MEANINGS, Pattern
 
 _COLOURS = {Pattern.MONOTONIC: "green", Pattern.WKS: "cyan", Pattern.WK: "yellow", Pattern.STR: "red"}
-_LEGEND = {
-    Pattern.MONOTONIC: "results never end",
-    Pattern.WKS: "they end in the order they began",
-    Pattern.WK: "they end at known times, in any order",
-    Pattern.STR: "some end when later rows say so",
-}
 
 
 def show_explanations(console: Console, explanations: Iterable[Explanation]) -> None:
@@ -32,8 +26,8 @@ def show_explanations(console: Console, explanations: Iterable[Explanation]) -> 
         for remark in remarks(explanation):
             console.print(Text(remark, style="dim italic"))
         console.print()
-    legend = (Text(f"{pattern.value}: {words}", style=_COLOURS[pattern]) for pattern, words in _LEGEND.items())
-    console.print(Text("; ").join(legend))
+    for pattern, meaning in MEANINGS.items():
+        console.print(Text(f"{pattern.value:<9}  {meaning}", style=_COLOURS[pattern]))
 
 
 def _grow(tree: Tree, node: ExplainedNode) -> None:

@@ -11,11 +11,19 @@ import functools
 
 @functools.total_ordering
 class Pattern(enum.Enum):
-    MONOTONIC = "MONOTONIC"  # results never end
-    WKS = "WKS"  # weakest: they end in the order they began, after a fixed time
-    WK = "WK"  # weak: each ends at a time known when it begins, in any order
-    STR = "STR"  # strict: some end at times that depend on future input
+    MONOTONIC = "MONOTONIC"
+    WKS = "WKS"  # weakest non-monotonic
+    WK = "WK"  # weak non-monotonic
+    STR = "STR"  # strict non-monotonic
 
     def __lt__(self, other: Pattern) -> bool:
         order = list(Pattern)
         return order.index(self) < order.index(other)
+
+
+MEANINGS: dict[Pattern, str] = {
+    Pattern.MONOTONIC: "results never end",
+    Pattern.WKS: "they end in the order they began, after a fixed time",
+    Pattern.WK: "they end at times known when they begin, in any order",
+    Pattern.STR: "some end at times that depend on later rows",
+}

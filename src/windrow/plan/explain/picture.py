@@ -10,19 +10,13 @@ from windrow.plan.analysis.lifetime import NEVER
 from windrow.plan.analysis.state import StateEntry
 from windrow.plan.explain.model import ExplainedNode, Explanation
 from windrow.plan.explain.tree import entry_text, number
-from windrow.plan.pattern import Pattern
+from windrow.plan.pattern import MEANINGS, Pattern
 
 _COLOURS = {
     Pattern.MONOTONIC: "#3f7a3d",
     Pattern.WKS: "#2f639b",
     Pattern.WK: "#9a6700",
     Pattern.STR: "#b23a48",
-}
-_MEANINGS = {
-    Pattern.MONOTONIC: "results never end",
-    Pattern.WKS: "they end in the order they began",
-    Pattern.WK: "they end at known times, in any order",
-    Pattern.STR: "some end when later rows say so",
 }
 _SOURCES = {"Stream": "#e6efe4", "Table": "#e3eaf1"}
 _QUIET, _ALARM = "#6b675c", "#b23a48"
@@ -42,7 +36,7 @@ def picture_text(explanations: Iterable[Explanation]) -> str:
 
 
 def _legend() -> str:
-    entries = (_coloured(f"{pattern.value}: {words}", _COLOURS[pattern]) for pattern, words in _MEANINGS.items())
+    entries = (_coloured(f"{pattern.value}: {words}", _COLOURS[pattern]) for pattern, words in MEANINGS.items())
     return "<br/>" + "<br/>".join(entries)
 
 
