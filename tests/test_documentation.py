@@ -139,6 +139,13 @@ def test_files_named_in_the_architecture_exist() -> None:
     assert missing == []
 
 
+def test_architecture_has_a_paragraph_for_every_folder() -> None:
+    architecture = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    folders = sorted(path.name for path in (ROOT / "src" / "windrow").iterdir() if any(path.glob("**/*.py")))
+
+    assert [folder for folder in folders if f"**`{folder}/`**" not in architecture] == []
+
+
 def test_language_guide_names_everything_there_is() -> None:
     guide = LANGUAGE.read_text(encoding="utf-8")
     wanted = [
