@@ -85,12 +85,12 @@ class CqlError(WindrowError):
     def __str__(self) -> str:
         if self.text is None or self.span is None:
             return super().__str__()
-        source = (self.text.split("\n"))[self.line - 1]
+        source = self.text.split("\n")[self.line - 1].rstrip("\r")
         width = max(1, min(self.span.end, len(self._before()) + len(source)) - self.span.start)
         width = max(1, min(width, len(source) - self.column + 1))
-        mark = " " * (self.column - 1) + "^" * width
+        indent = "".join(sign if sign == "\t" else " " for sign in source[: self.column - 1])
         hint = "" if self.hint is None else f"\n  hint: {self.hint}"
-        return f"line {self.line}, column {self.column}: {self.message}\n  {source}\n  {mark}{hint}"
+        return f"line {self.line}, column {self.column}: {self.message}\n  {source}\n  {indent}{'^' * width}{hint}"
 
 
 class CqlSyntaxError(CqlError):
@@ -126,5 +126,5 @@ def nearest(name: str, known: Iterable[str], what: str) -> str:
     close = difflib.get_close_matches(name.lower(), list(by_folded), n=3, cutoff=0.6)
     if close:
         return f"did you mean {' or '.join(by_folded[match] for match in close)}?"
-    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    shown = ", ".join(names[:16]) + (", ..." if len(names) > 16 else "")
     return f"{what} here: {shown}"

@@ -68,14 +68,16 @@ def duration_of(number: str, unit: str) -> Duration:
     if fraction:
         numerator = int(fraction) * UNITS[unit.upper()]
         if numerator % 10 ** len(fraction):
-            raise ValueError(f"{number} {unit} is finer than a microsecond")
+            raise ValueError(f"{number} {unit} is finer than a microsecond; write whole MICROSECONDS")
         microseconds += numerator // 10 ** len(fraction)
     return checked_duration(-microseconds if negative else microseconds)
 
 
 def checked_duration(microseconds: int) -> Duration:
     if abs(microseconds) > MAX_DURATION:
-        raise ValueError(f"an interval of {microseconds} microseconds is too long; the longest is {MAX_DURATION}")
+        raise ValueError(
+            f"an interval of {microseconds} microseconds is too long; the longest is {MAX_DURATION // DAY} DAYS"
+        )
     return Duration(microseconds)
 
 

@@ -8,6 +8,7 @@ from windrow.catalog import Catalog
 from windrow.cql.binder import bind_statement
 from windrow.cql.dialect import read
 from windrow.cql.statements import Ask, Statement
+from windrow.cql.syntax import span_of
 from windrow.errors import CqlError, CqlMeaningError, Span
 from windrow.plan.nodes import Node
 
@@ -21,7 +22,7 @@ def statements(text: str, catalog: Catalog) -> Iterator[Statement]:
             raise error.locate(text) from None
         except RecursionError:
             hint = "split it with WITH or CREATE WINDOW"
-            raise CqlMeaningError("this is nested too deeply", Span(0, 0), hint).locate(text) from None
+            raise CqlMeaningError("this is nested too deeply", span_of(tree), hint).locate(text) from None
 
 
 def compile_query(text: str, catalog: Catalog) -> Node:

@@ -5,6 +5,8 @@ Only words that the grammar needs are keywords; every other word is free to be a
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp, tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
@@ -51,14 +53,28 @@ def read(text: str) -> list[exp.Expr]:
         raise error.locate(text) from None
     except RecursionError:
         raise CqlSyntaxError("this is nested too deeply", Span(0, 0), "split it with WITH").locate(text) from None
-    except SqlglotError as error:
-        raise _unreadable(text, error) from None
+    except SqlglotError:
+        raise _unreadable(text) from None
     return [tree for tree in trees if tree is not None]
 
 
-def _unreadable(text: str, error: SqlglotError) -> CqlError:
+_CLOSED = re.compile(
+    r"""[^'"`/-]+ | '(?:[^']|'')*' | "(?:[^"]|"")*" | `(?:[^`]|``)*` | --[^\n]* | /\*.*?\*/ | /(?!\*) | -(?!-)""",
+    re.S | re.X,
+)
+
+
+def _unreadable(text: str) -> CqlError:
     """What the tokenizer refuses: an open quote or comment, which it reports at the end of the text."""
-    start = max(text.rfind(quote) for quote in ("'", '"', "`", "/*"))
-    span = Span(max(start, 0), len(text))
-    message, hint = "a quote or comment is opened here and not closed", "close it, or double a quote inside"
-    return CqlSyntaxError(message, span, hint).locate(text)
+    start = 0
+    while closed := _CLOSED.match(text, start):
+        start = closed.end()
+    sign = text[start : start + 1]
+    if sign == "/":
+        message, hint = "a comment is opened here and not closed", "close it with */"
+    else:
+        message, hint = (
+            "a quote is opened here and not closed",
+            f"close it with {sign}; a {sign} inside is written {sign}{sign}",
+        )
+    return CqlSyntaxError(message, Span(start, len(text)), hint).locate(text)

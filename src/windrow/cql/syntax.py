@@ -64,6 +64,7 @@ class CreateStream(exp.Expression):
     arg_types = {  # noqa: RUF012
         "this": True,
         "columns": True,
+        "primary_key": False,
         "connector": False,
         "timestamp": False,
         "arrival": False,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from windrow.plan.expressions import AggregateCall, Expression, Literal
-from windrow.plan.functions import SignatureError
+from windrow.plan.functions import SignatureError, check_count
 from windrow.types import (
     BIGINT,
     DOUBLE,
@@ -72,26 +72,25 @@ def aggregate_call(name: str, arguments: Sequence[Expression], distinct: bool = 
     aggregate = AGGREGATES[name]
     if name == "COUNT" and not arguments:
         return AggregateCall(name, (), BIGINT)
-    if len(arguments) != len(aggregate.slots):
-        raise SignatureError(f"{name} is written {aggregate.usage}, here it has {len(arguments)} arguments")
+    check_count(len(arguments), len(aggregate.slots), len(aggregate.slots))
     value = NULL
     for slot, argument in zip(aggregate.slots, arguments, strict=True):
         if slot is _VALUE:
             value = argument.type
         else:
-            _check_parameter(name, slot, argument)
+            _check_parameter(slot, argument)
     return AggregateCall(name, tuple(arguments), aggregate.result(value), distinct)
 
 
-def _check_parameter(name: str, parameter: Parameter, argument: Expression) -> None:
+def _check_parameter(parameter: Parameter, argument: Expression) -> None:
     if not isinstance(argument, Literal) or isinstance(argument.value, str | bool | None):
-        raise SignatureError(f"the {parameter.name} of {name} should be a number written out")
+        raise SignatureError(f"the {parameter.name} should be a number written out")
     number = argument.value
     whole = isinstance(number, int)
     if isinstance(number, bytes) or (parameter.whole and not whole):
-        raise SignatureError(f"the {parameter.name} of {name} should be a whole number")
+        raise SignatureError(f"the {parameter.name} should be a whole number")
     if not parameter.least <= number <= parameter.most:
-        raise SignatureError(f"the {parameter.name} of {name} should be from {parameter.least:g} to {parameter.most:g}")
+        raise SignatureError(f"the {parameter.name} should be from {parameter.least:g} to {parameter.most:g}")
 
 
 def _number(of: Type) -> Type:

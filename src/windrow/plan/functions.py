@@ -34,7 +34,11 @@ TypingRule = Callable[[Sequence[Type]], Type]
 
 
 class SignatureError(Exception):
-    """The arguments do not fit; the message says what the function takes."""
+    """The arguments do not fit; the hint says what the function takes."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,19 @@ class Function:
 def call(name: str, *arguments: Expression) -> Call:
     """A typed call; SignatureError when the arguments do not fit."""
     function = FUNCTIONS[name]
-    count = len(arguments)
-    if count < function.fewest or (function.most is not None and count > function.most):
-        raise SignatureError(f"{name} is written {function.usage}, here it has {count} arguments")
-    return Call(name, arguments, function.rule([argument.type for argument in arguments]))
+    try:
+        check_count(len(arguments), function.fewest, function.most)
+        return Call(name, arguments, function.rule([argument.type for argument in arguments]))
+    except SignatureError as error:
+        prefix = f"{name}: " if name in scalar_names() or name == "LIKE" else ""
+        raise SignatureError(f"{prefix}{error}", error.hint or f"write {function.usage}") from None
+
+
+def check_count(count: int, fewest: int, most: int | None) -> None:
+    """Refuse a wrong number of arguments."""
+    given = f"{count} argument is" if count == 1 else f"{count} arguments are"
+    _require(count >= fewest, f"{given} too few")
+    _require(most is None or count <= most, f"{given} too many")
 
 
 def conjunction(parts: Sequence[Expression]) -> Expression | None:
@@ -84,9 +97,9 @@ def is_true(expression: Expression) -> bool:
     return isinstance(expression, Literal) and expression.value is True
 
 
-def _require(condition: bool, message: str) -> None:
+def _require(condition: bool, message: str, hint: str | None = None) -> None:
     if not condition:
-        raise SignatureError(message)
+        raise SignatureError(message, hint)
 
 
 def _gives(result: Type, *expected: Type) -> TypingRule:
@@ -121,14 +134,16 @@ def _to_integer(arguments: Sequence[Type]) -> Type:
 def _arithmetic(operator: str) -> TypingRule:
     def rule(arguments: Sequence[Type]) -> Type:
         result = arithmetic_type(operator, *arguments)
-        _require(result is not None, f"{arguments[0]} {operator} {arguments[1]} has no meaning")
+        hint = "numbers go with numbers, times with intervals: ts + INTERVAL 5 SECONDS"
+        _require(result is not None, f"{arguments[0]} {operator} {arguments[1]} has no meaning", hint)
         return result or NULL
 
     return rule
 
 
 def _negated(arguments: Sequence[Type]) -> Type:
-    _require(is_numeric(arguments[0]) or arguments[0] == INTERVAL, f"-{arguments[0]} has no meaning")
+    hint = "only numbers and intervals have a sign"
+    _require(is_numeric(arguments[0]) or arguments[0] == INTERVAL, f"{arguments[0]} has no sign", hint)
     return arguments[0]
 
 
@@ -142,14 +157,14 @@ def _shared(arguments: Sequence[Type], verb: str = "combined with") -> Type:
     result: Type = NULL
     for given in arguments:
         common = common_type(result, given)
-        _require(common is not None, f"{result} cannot be {verb} {given}; write CAST(... AS {result})")
+        _require(common is not None, f"{result} cannot be {verb} {given}", f"write CAST(... AS {result})")
         result = common or NULL
     return result
 
 
 def _logic(arguments: Sequence[Type]) -> Type:
     for given in arguments:
-        _require(given in (BOOLEAN, NULL), f"{given} is not a condition; write a comparison")
+        _require(given in (BOOLEAN, NULL), f"{given} is not a condition", "write a comparison, such as x > 0")
     return BOOLEAN
 
 
@@ -283,7 +298,8 @@ TIME_PARTS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECO
 
 def scalar_names() -> list[str]:
     """Names that are written as NAME(...), for hints."""
-    return [name for name in FUNCTIONS if name.replace("_", "").isalnum() and name not in ("AND", "OR", "NOT", "IN")]
+    operators = ("AND", "OR", "NOT", "IN", "LIKE", "NEGATE")
+    return [name for name in FUNCTIONS if name.replace("_", "").isalnum() and name not in operators]
 
 
 def promoted(arguments: Sequence[Expression]) -> DecimalType | Type:

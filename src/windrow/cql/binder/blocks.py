@@ -11,11 +11,11 @@ from sqlglot import exp
 from windrow.catalog import Catalog
 from windrow.cql.binder.expressions import Aggregates, ExpressionBinder
 from windrow.cql.binder.nested_output import as_subquery, nested_outputs
-from windrow.cql.binder.output_columns import Item, named_columns
+from windrow.cql.binder.output_columns import Item, named_columns, positions
 from windrow.cql.binder.relations import FromBinder
 from windrow.cql.binder.scope import Scope
 from windrow.cql.binder.subqueries import ConditionBinder
-from windrow.cql.syntax import span_of
+from windrow.cql.syntax import WindowedCall, span_of
 from windrow.errors import CqlMeaningError, Span
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
 from windrow.plan.expressions import Column, Expression, Named, transform, walk
@@ -44,9 +44,20 @@ class BlockBinder:
     def bind(self, select: exp.Select) -> Node:
         nested = nested_outputs(select)
         if nested:
+            for call in nested:
+                self._check_nested(call)
             return self.bind(as_subquery(select, nested))
         source = self.source(select, None)
         return self._selected(select, source)
+
+    def _check_nested(self, call: WindowedCall) -> None:
+        around = call.parent
+        while around is not None and not isinstance(around, exp.Select):
+            if self._is_aggregate(around):
+                return
+            around = around.parent
+        hint = "write SUM(WSTREAM(SUM(a))[ROWS 10]), or SELECT WSTREAM(SUM(a))[ROWS 10] FROM ..."
+        raise CqlMeaningError("WSTREAM(...)[...] stands inside an aggregate", span_of(call), hint)
 
     def source(self, select: exp.Select, outer: Scope | None) -> Source:
         """FROM and WHERE; with an outer scope when the block is a sub-query in EXISTS or IN."""
@@ -109,7 +120,8 @@ class BlockBinder:
         if isinstance(node, exp.Literal) and not node.is_string:
             position = int(node.this) if str(node.this).isdigit() else 0
             if not 1 <= position <= len(select.expressions):
-                raise CqlMeaningError("the select list has no such column", span_of(node), "group by a column")
+                hint = f"use {positions(len(select.expressions))}, or a column"
+                raise CqlMeaningError("the select list has no such column", span_of(node), hint)
             source = select.expressions[position - 1]
         elif isinstance(node, exp.Column) and not node.table and not self._is_column(node, scope):
             aliased = (item for item in select.expressions if isinstance(item, exp.Alias))

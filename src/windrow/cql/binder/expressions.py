@@ -60,6 +60,14 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.NullSafeNEQ: "IS DISTINCT FROM",
 }
 _CLOCK_FUNCTIONS = frozenset({"NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "GETDATE", "RAND", "RANDOM", "UUID"})
+_AGGREGATE_HINTS = {
+    "WHERE": "filter groups with HAVING, or aggregate in a sub-query in FROM",
+    "ORDER BY": "select it under a name, and order by that name",
+    "INSERT": "write a constant",
+    "UPDATE": "write an expression over the columns of the row",
+    "DELETE": "write a condition over the columns of the row",
+    "an option": "write a constant",
+}
 _COMPARES = frozenset({"=", "<>", "<", "<=", ">", ">=", "IN", "IS DISTINCT FROM"})
 MAX_DEPTH = 120  # of one expression; more is refused before Python's own limit is reached
 
@@ -97,7 +105,7 @@ class ExpressionBinder:
         try:
             return self._dispatch(node)
         except SignatureError as error:
-            raise CqlTypeError(str(error), span_of(node)) from None
+            raise CqlTypeError(str(error), span_of(node), error.hint) from None
         finally:
             self._depth -= 1
 
@@ -106,12 +114,12 @@ class ExpressionBinder:
         """Whether no expression is being bound around this one."""
         return self._depth == 0
 
-    def condition(self, node: exp.Expr) -> Expression:
-        """An expression that must be true or false."""
+    def condition(self, node: exp.Expr, after: str | None = None) -> Expression:
+        """An expression that must be true or false, after the word of that name or in the clause."""
         bound = self.bind(node)
         if bound.type not in (BOOLEAN, NULL):
             hint = "write a comparison, such as x > 0"
-            raise CqlTypeError(f"{self._clause} needs a condition, this is {bound.type}", span_of(node), hint)
+            raise CqlTypeError(f"{after or self._clause} needs a condition, this is {bound.type}", span_of(node), hint)
         return bound
 
     def _dispatch(self, node: exp.Expr) -> Expression:
@@ -120,7 +128,8 @@ class ExpressionBinder:
             return self._call(operator, [self.bind(node.this), self.bind(node.expression)], node)
         handler = _HANDLERS.get(type(node))
         if handler is None:
-            raise CqlMeaningError(f"{type(node).__name__} is not part of CQL", span_of(node))
+            hint = "CQL has + - * / % ||, comparisons, AND, OR, NOT, IN, LIKE, BETWEEN, IS and CASE"
+            raise CqlMeaningError("this operator is not part of CQL", span_of(node), hint)
         return handler(self, node)
 
     def _call(self, name: str, arguments: Sequence[Expression], node: exp.Expr) -> Call:
@@ -132,7 +141,12 @@ class ExpressionBinder:
     def _column(self, node: exp.Column) -> Expression:
         if isinstance(node.this, exp.Star):
             raise CqlMeaningError("* cannot stand in an expression", span_of(node), "name the column")
-        column = self._scope.resolve(node.name, node.table or None, span_of(node))
+        try:
+            column = self._scope.resolve(node.name, node.table or None, span_of(node))
+        except CqlNameError as error:
+            if node.this.args.get("quoted") and not node.table:
+                error.hint = f"{error.hint}; a text is written in single quotes: '{node.name}'"
+            raise
         self.places[column.name] = span_of(node)
         return column
 
@@ -161,13 +175,13 @@ class ExpressionBinder:
         return call("NEGATE", value)
 
     def _not(self, node: exp.Not) -> Expression:
-        return call("NOT", self.condition(node.this))
+        return call("NOT", self.condition(node.this, "NOT"))
 
     def _logic(self, node: exp.Connector) -> Expression:
         name = "AND" if isinstance(node, exp.And) else "OR"
         parts: list[Expression] = []
         for part in flattened(node):
-            bound = self.condition(part)
+            bound = self.condition(part, name)
             same = isinstance(bound, Call) and bound.function == name
             parts.extend(bound.arguments if same and isinstance(bound, Call) else (bound,))
         return call(name, *parts)
@@ -207,7 +221,9 @@ class ExpressionBinder:
         subject = node.args.get("this")
         branches = []
         for branch in node.args["ifs"]:
-            when = self.condition(branch.this) if subject is None else self._case_equal(subject, branch.this, node)
+            when = (
+                self.condition(branch.this, "WHEN") if subject is None else self._case_equal(subject, branch.this, node)
+            )
             branches.append((when, self.bind(branch.args["true"])))
         default = node.args.get("default")
         otherwise = Literal(None, NULL) if default is None else self.bind(default)
@@ -222,7 +238,7 @@ class ExpressionBinder:
         if value.type == of:
             return value
         if not _can_cast(value.type, of):
-            raise CqlTypeError(f"{value.type} cannot be cast to {of}", span_of(node))
+            raise CqlTypeError(f"{value.type} cannot be cast to {of}", span_of(node), _cast_hint(value.type, of))
         return Cast(value, of)
 
     def _windowed_call(self, node: WindowedCall) -> Expression:
@@ -258,7 +274,7 @@ class ExpressionBinder:
 
     def _aggregate(self, name: str, node: exp.Anonymous) -> Expression:
         if self._aggregates is None:
-            hint = "filter groups with HAVING, or aggregate in a sub-query in FROM"
+            hint = _AGGREGATE_HINTS.get(self._clause, "aggregate in a sub-query in FROM")
             raise CqlMeaningError(f"{name} is an aggregate and cannot stand in {self._clause}", span_of(node), hint)
         arguments, distinct = self._aggregate_arguments(name, node)
         inner = ExpressionBinder(self._catalog, self._scope, f"the arguments of {name}")
@@ -332,20 +348,31 @@ def flattened(node: exp.Expr) -> list[exp.Expr]:
 def _number(node: exp.Literal) -> Literal:
     text = str(node.this)
     if "e" in text.lower():
-        if math.isinf(float(text)):
-            raise CqlTypeError(f"{text} does not fit into DOUBLE", span_of(node), "the largest is about 1.8e308")
-        return Literal(float(text), DOUBLE)
+        return _double(text, node)
     if "." in text:
         value = Decimal(text)
         digits, exponent = value.as_tuple().digits, value.as_tuple().exponent
         scale = -int(exponent)
         if max(len(digits), scale) > 38:
-            return Literal(float(text), DOUBLE)
+            return _double(text, node)
         return Literal(value, decimal(max(len(digits), scale, 1), scale))
     number = int(text)
     if number >= 2**63:
         raise CqlTypeError(f"{text} does not fit into BIGINT", span_of(node), f"write {text}.0 for a decimal")
     return Literal(number, INT if number < 2**31 else BIGINT)
+
+
+_EXAMPLES = {
+    TIMESTAMP: "write it as '2026-01-31 12:00:00'",
+    DATE: "write it as '2026-01-31'",
+    INTERVAL: "write it as '10 minutes' or '1 hour 30 minutes'",
+}
+
+
+def _double(text: str, node: exp.Literal) -> Literal:
+    if math.isinf(float(text)):
+        raise CqlTypeError(f"{text} does not fit into DOUBLE", span_of(node), "the largest is about 1.8e308")
+    return Literal(float(text), DOUBLE)
 
 
 def _as_time(argument: Expression, beside: Sequence[Expression], span: Span | None) -> Expression:
@@ -363,14 +390,15 @@ def _as_time(argument: Expression, beside: Sequence[Expression], span: Span | No
             return Literal(date.fromisoformat(text.strip()).toordinal() - date(1970, 1, 1).toordinal(), DATE)
         return Literal(parse_timestamp(text), TIMESTAMP)
     except (ValueError, OverflowError):
-        raise CqlTypeError(f"'{text}' is not a {wanted}", span, "write times as '2026-01-31 12:00:00'") from None
+        raise CqlTypeError(f"'{text}' cannot be read as {wanted}", span, _EXAMPLES[wanted]) from None
 
 
 def _with_time_part(name: str, arguments: list[Expression], node: exp.Anonymous) -> list[Expression]:
     part = arguments[0] if arguments else None
     if not isinstance(part, Literal) or str(part.value).upper() not in TIME_PARTS:
+        given = repr(part.value) if isinstance(part, Literal) else "the first argument"
         hint = f"the parts are {', '.join(TIME_PARTS)}"
-        raise CqlTypeError(f"the first argument of {name} is a part of a time", span_of(node), hint)
+        raise CqlTypeError(f"{name}: {given} is not a part of a time", span_of(node), hint)
     return [Literal(str(part.value).upper(), STRING), *arguments[1:]]
 
 
@@ -387,6 +415,14 @@ def _user_defined(entry: AggregateEntry, arguments: Sequence[Expression], node: 
 def _misplaced_subquery(what: str, node: exp.Expr) -> CqlMeaningError:
     hint = "it stands in WHERE or HAVING, joined to other conditions by AND; for OR write UNION"
     return CqlMeaningError(f"{what} cannot stand here", span_of(node), hint)
+
+
+def _cast_hint(source: Type, target: Type) -> str:
+    if source == TIMESTAMP and is_numeric(target):
+        return "write UNIX_MICROS(time) for its microseconds since 1970"
+    if is_numeric(source) and target == TIMESTAMP:
+        return "write TIMESTAMP_MICROS(number) for microseconds since 1970"
+    return "numbers, texts and BOOLEAN can be cast to each other, and DATE to TIMESTAMP and back"
 
 
 def _can_cast(source: Type, target: Type) -> bool:

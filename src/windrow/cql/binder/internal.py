@@ -16,6 +16,7 @@ from windrow.plan.nodes import (
     Limit,
     Node,
     OutputStream,
+    Union,
     Windowed,
 )
 
@@ -45,7 +46,7 @@ def _block(node: Node) -> Iterator[Node]:
 
 def _refused(node: Node) -> str | None:
     if isinstance(node, Distinct):
-        return "DISTINCT"
+        return "UNION" if isinstance(node.input, Union) else "DISTINCT"
     if isinstance(node, AntiJoin):
         return "NOT EXISTS" if node.not_in is None else "NOT IN"
     if isinstance(node, Except):

@@ -37,10 +37,15 @@ def named_columns(items: Sequence[Item]) -> tuple[Named, ...]:
         if name.lower() in RESERVED_COLUMNS:
             raise CqlNameError(f"{name} is a column that Windrow adds itself", item.span, "choose another name")
         if name.lower() in taken:
-            raise CqlNameError(f"two columns are called {name}", item.span, "give one of them an alias: a AS b")
+            raise CqlNameError(f"two columns are called {name}", item.span, "give one of them another name with AS")
         taken.add(name.lower())
         columns.append(Named(name, item.expression))
     return tuple(columns)
+
+
+def positions(count: int) -> str:
+    """The numbers by which columns of a select list can be called."""
+    return "1" if count == 1 else f"1 to {count}"
 
 
 def _distinguished(item: Item, name: str, position: int) -> str:

@@ -8,11 +8,11 @@ from windrow.catalog import Catalog
 from windrow.cql.binder.blocks import BlockBinder
 from windrow.cql.binder.expressions import ExpressionBinder
 from windrow.cql.binder.internal import check_internal, has_internal
-from windrow.cql.binder.output_columns import aligned
+from windrow.cql.binder.output_columns import aligned, positions
 from windrow.cql.binder.scope import RelationScope, Scope
 from windrow.cql.binder.slides import check_slides
 from windrow.cql.binder.tables import check_tables
-from windrow.cql.syntax import OutputSyntax, span_of
+from windrow.cql.syntax import OutputSyntax, WindowSyntax, span_of
 from windrow.errors import CqlMeaningError, CqlNameError
 from windrow.plan.analysis.refreshes import slides_below
 from windrow.plan.expressions import Literal, SortKey
@@ -31,6 +31,8 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.windows import Range, Rows, Window
 
+MAX_DEPTH = 120  # of a plan; more is refused before Python's own limit is reached
+
 
 class QueryBinder:
     """Binds one query with everything in it; `uses` collects the names it reads."""
@@ -44,8 +46,9 @@ class QueryBinder:
     def bind(self, tree: exp.Expr) -> Node:
         """The plan of a whole query, checked."""
         plan = self.nested(tree, internal=False)
-        check_slides(plan, span_of(tree))
-        check_tables(plan, span_of(tree))
+        _check_depth(plan, tree)
+        check_slides(plan, tree)
+        check_tables(plan, tree)
         return plan
 
     def block(self, internal: bool) -> BlockBinder:
@@ -131,13 +134,14 @@ class QueryBinder:
             error.hint = f"ORDER BY uses columns of the answer: {', '.join(plan.schema.names)}"
             raise
         if isinstance(bound, Literal):
-            hint = f"use 1 to {len(plan.schema)}, or a column"
+            hint = f"use {positions(len(plan.schema))}, or a column"
             raise CqlMeaningError("the answer has no such column to order by", span_of(key), hint)
         return SortKey(bound, descending, nulls_first)
 
     def _output(self, plan: Node, output: OutputSyntax | None, tree: exp.Expr) -> Node:
         if has_internal(plan):
-            check_internal(plan, span_of(output) or span_of(tree), output is not None and output.this == "WSTREAM")
+            written = next((window for window in tree.find_all(WindowSyntax) if window.args.get("internal")), None)
+            check_internal(plan, span_of(written or output or tree), output is not None and output.this == "WSTREAM")
             plan = AppendOnly(plan)
         if output is None:
             return plan
@@ -158,6 +162,17 @@ class QueryBinder:
             raise CqlMeaningError("an output window is ROWS n or RANGE t", span_of(syntax), hint)
         window = Window(extent)
         return Windowed(plan if isinstance(plan, AppendOnly) else AppendOnly(plan), window)
+
+
+def _check_depth(plan: Node, tree: exp.Expr) -> None:
+    """Refuse a plan that analyses and rewrites could not walk down to its leaves."""
+    waiting = [(plan, 1)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            hint = "join or unite fewer relations in one query"
+            raise CqlMeaningError(f"more than {MAX_DEPTH} operators stand above each other", span_of(tree), hint)
+        waiting.extend((below, depth + 1) for below in node.inputs)
 
 
 def _output_of(tree: exp.Expr) -> OutputSyntax | None:

@@ -12,9 +12,9 @@ from windrow.cql.binder.expressions import ExpressionBinder
 from windrow.cql.binder.scope import RelationScope, Scope
 from windrow.cql.binder.windows import bind_window
 from windrow.cql.syntax import JoinSyntax, Relation, span_of
-from windrow.errors import CqlMeaningError, CqlNameError, nearest
+from windrow.errors import CqlMeaningError, CqlNameError, CqlTypeError, nearest
 from windrow.plan.expressions import Expression, columns_of
-from windrow.plan.functions import call, conjunction
+from windrow.plan.functions import SignatureError, call, conjunction
 from windrow.plan.nodes import Join, JoinKind, Node, Stream, Table, aliased
 
 if TYPE_CHECKING:
@@ -68,8 +68,9 @@ class FromBinder:
         entry = self._catalog.get(identifier.name)
         if entry is None:
             known = [*self._catalog.names(), *self._queries.common_names()]
-            hint = nearest(identifier.name, known, "streams, tables and windows")
-            raise CqlNameError(f"there is no stream, table or window {identifier.name}", span_of(identifier), hint)
+            hint = nearest(identifier.name, known, "streams, tables, windows and queries")
+            message = f"there is no stream, table, window or query {identifier.name}"
+            raise CqlNameError(message, span_of(identifier), hint)
         self._queries.uses.append(entry.name)
         return self._entry(entry, alias)
 
@@ -112,7 +113,11 @@ class FromBinder:
         right = Scope(relations[first_right:]).resolve(name.name, None, span_of(name))
         holder = next(r.name for r in relations[:first_right] if left in r.columns.values())
         self.scope.merged[name.name.lower()] = holder
-        return call("=", left, right)
+        try:
+            return call("=", left, right)
+        except SignatureError as error:
+            hint = f"write JOIN ... ON with {error.hint.removeprefix('write ')}" if error.hint else None
+            raise CqlTypeError(str(error), span_of(name), hint) from None
 
 
 def _column_names(scope: Scope | None) -> list[str]:

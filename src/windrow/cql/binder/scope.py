@@ -34,7 +34,7 @@ class Scope:
 
     def add(self, relation: RelationScope, span: Span | None) -> None:
         if any(known.name.lower() == relation.name.lower() for known in self.relations):
-            hint = f"give one of them an alias: {relation.name} AS other"
+            hint = f"give one of them another alias, such as AS {relation.name}_2"
             raise CqlNameError(f"two relations are called {relation.name}", span, hint)
         self.relations.append(relation)
 

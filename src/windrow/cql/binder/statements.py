@@ -47,6 +47,9 @@ def bind_statement(tree: exp.Expr, catalog: Catalog) -> Statement:
 def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:
     _check_free(tree.this, catalog)
     columns = _columns(tree)
+    if tree.args.get("primary_key"):
+        hint = "leave it away; to break ties between rows of one time write TIMESTAMP BY ts, column"
+        raise CqlMeaningError("a stream has no primary key", span_of(tree.args["primary_key"][0]), hint)
     times = tree.args.get("timestamp") or []
     if not times and not tree.args.get("arrival"):
         hint = "add TIMESTAMP BY column, or ARRIVAL to take the time at which rows come"
@@ -61,7 +64,7 @@ def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:
         StreamEntry(
             name=tree.this.name,
             columns=columns,
-            connector=_connector(tree.args.get("connector"), STREAM_SOURCES, "source of a stream"),
+            connector=_connector(tree.args.get("connector"), STREAM_SOURCES, "stream source"),
             timestamp=names[0] if names else None,
             ties=tuple(names[1:]),
             slack=Duration(tree.args.get("slack") or 0),
@@ -74,7 +77,11 @@ def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:
 def _create_table(tree: exp.Expr, catalog: Catalog) -> Statement:
     _check_free(tree.this, catalog)
     columns = _columns(tree)
-    key = tuple(_column_of(name, columns, None) for name in tree.args.get("primary_key") or ())
+    key: list[str] = []
+    for name in tree.args.get("primary_key") or ():
+        if (column := _column_of(name, columns, None)) in key:
+            raise CqlNameError(f"the key names {column} twice", span_of(name), "once is enough")
+        key.append(column)
     retroactive = not tree.args.get("non_retroactive")
     if not retroactive and not key:
         hint = "add PRIMARY KEY (column): a key that was deleted is not used again"
@@ -87,9 +94,9 @@ def _create_table(tree: exp.Expr, catalog: Catalog) -> Statement:
         TableEntry(
             name=tree.this.name,
             columns=columns,
-            primary_key=key,
+            primary_key=tuple(key),
             retroactive=retroactive,
-            connector=_connector(tree.args.get("connector"), TABLE_SOURCES, "source of a table"),
+            connector=_connector(tree.args.get("connector"), TABLE_SOURCES, "table source"),
             effective=None if effective is None else _column_of(effective, columns, TIMESTAMP),
         )
     )
@@ -179,7 +186,9 @@ def _connector(node: exp.Expr | None, known: dict[str, ConnectorKind], what: str
         raise CqlNameError(f"{node.this.name} is not a {what}", span_of(node.this), nearest(name, known, f"{what}s"))
     arguments = tuple(_constant(value) for value in node.args["arguments"])
     if not kind.fewest <= len(arguments) <= kind.most:
-        raise CqlMeaningError(f"{name} is written {kind.usage}", span_of(node), "options have names: name => value")
+        few = "few" if len(arguments) < kind.fewest else "many"
+        hint = f"write {kind.usage}; options have names: name => value"
+        raise CqlMeaningError(f"{name} has too {few} arguments", span_of(node), hint)
     options: dict[str, Value] = {}
     for option in node.args["options"]:
         if option.this.name.lower() in options:
@@ -189,7 +198,10 @@ def _connector(node: exp.Expr | None, known: dict[str, ConnectorKind], what: str
 
 
 def _constant(node: exp.Expr) -> Value:
-    bound = ExpressionBinder(Catalog(), Scope(), "an option").bind(node)
+    try:
+        bound = ExpressionBinder(Catalog(), Scope(), "an option").bind(node)
+    except CqlNameError:
+        bound = None
     if not isinstance(bound, Literal):
         raise CqlMeaningError("an option is a constant", span_of(node), "write a number, a 'text' or TRUE")
     return bound.value
@@ -201,8 +213,10 @@ def _drop(tree: exp.Expr, catalog: Catalog) -> Statement:
     if entry is None and tree.args.get("if_exists"):
         return Drop(kind.lower(), None)
     if entry is None:
-        hint = nearest(name, catalog.names(), "names")
-        raise CqlNameError(f"there is no {kind.lower()} {name}", span_of(tree.this), hint)
+        same = [known for known in catalog.names() if (found := catalog.get(known)) and found.kind == kind.lower()]
+        raise CqlNameError(
+            f"there is no {kind.lower()} {name}", span_of(tree.this), nearest(name, same, "things of that kind")
+        )
     if entry.kind != kind.lower():
         hint = f"write DROP {entry.kind.upper()} {entry.name}"
         raise CqlNameError(f"{entry.name} is a {entry.kind}, not a {kind.lower()}", span_of(tree.this), hint)

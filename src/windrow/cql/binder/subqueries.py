@@ -102,7 +102,7 @@ class ConditionBinder:
         try:
             equal = call("=", value, column)
         except SignatureError as error:
-            raise CqlTypeError(str(error), span_of(node)) from None
+            raise CqlTypeError(str(error), span_of(node), error.hint) from None
         if negated:
             return Membership(plan, condition, True, (value, column))
         return Membership(plan, conjunction([equal, *([condition] if condition else [])]), False)

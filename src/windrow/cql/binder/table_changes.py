@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 
 from sqlglot import exp
 
@@ -13,8 +13,20 @@ from windrow.cql.statements import TableChange
 from windrow.cql.syntax import span_of
 from windrow.errors import CqlMeaningError, CqlNameError, CqlTypeError, nearest
 from windrow.plan.expressions import Cast, Expression, Literal, Value
-from windrow.types import DATE, DOUBLE, FLOAT, NULL, STRING, TIMESTAMP, DecimalType, Type, common_type, is_numeric
-from windrow.units import Timestamp, parse_timestamp
+from windrow.types import (
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTERVAL,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    DecimalType,
+    Type,
+    common_type,
+    is_numeric,
+)
+from windrow.units import DAY, Timestamp, parse_duration, parse_timestamp
 
 
 def bind_change(tree: exp.Expr, table: TableEntry, binder: ExpressionBinder) -> TableChange:
@@ -26,15 +38,24 @@ def bind_change(tree: exp.Expr, table: TableEntry, binder: ExpressionBinder) -> 
         table=table.name,
         rows=_rows(tree, table, binder) if kind == "INSERT" else (),
         assignments=tuple(_assignment(node, table, binder) for node in tree.args.get("assignments") or ()),
-        predicate=None if where is None else binder.condition(where),
+        predicate=None if where is None else binder.condition(where, "WHERE"),
         effect=None if effect is None else Timestamp(effect),
     )
 
 
 def _rows(tree: exp.Expr, table: TableEntry, binder: ExpressionBinder) -> tuple[tuple[Value, ...], ...]:
     named = tree.args.get("columns")
-    targets = [_target(name, table) for name in named] if named else list(table.columns)
+    targets = _targets(named, table) if named else list(table.columns)
     return tuple(_row(row, targets, table, binder) for row in tree.args["rows"])
+
+
+def _targets(names: Sequence[exp.Identifier], table: TableEntry) -> list[ColumnDefinition]:
+    targets: list[ColumnDefinition] = []
+    for name in names:
+        if (column := _target(name, table)) in targets:
+            raise CqlNameError(f"{column.name} is named twice", span_of(name), "once is enough")
+        targets.append(column)
+    return targets
 
 
 def _row(
@@ -48,8 +69,8 @@ def _row(
         column.name: _constant(node, column, binder) for node, column in zip(row.expressions, targets, strict=True)
     }
     for column in table.columns:
-        if given.get(column.name) is None and (not column.nullable or column.name in table.primary_key):
-            raise CqlTypeError(f"{column.name} cannot be NULL", span_of(row), "give it a value")
+        if given.get(column.name) is None and not _takes_null(column, table):
+            raise CqlTypeError(f"{column.name} cannot be NULL", span_of(row), f"give {column.name} a value")
     return tuple(given.get(column.name) for column in table.columns)
 
 
@@ -65,7 +86,15 @@ def _assignment(node: exp.Expr, table: TableEntry, binder: ExpressionBinder) -> 
     if column.name in table.primary_key and not table.retroactive:
         hint = "delete the row and insert another key"
         raise CqlMeaningError(f"{column.name} is the key of a non-retroactive table", span_of(node.this), hint)
-    return column.name, _fitting(binder.bind(node.expression), column, node.expression)
+    value = _fitting(binder.bind(node.expression), column, node.expression)
+    if isinstance(value, Literal) and value.value is None and not _takes_null(column, table):
+        hint = f"give {column.name} a value, or delete the row"
+        raise CqlTypeError(f"{column.name} cannot be NULL", span_of(node.expression), hint)
+    return column.name, value
+
+
+def _takes_null(column: ColumnDefinition, table: TableEntry) -> bool:
+    return column.nullable and column.name not in table.primary_key
 
 
 def _target(name: exp.Identifier, table: TableEntry) -> ColumnDefinition:
@@ -86,26 +115,47 @@ def _fitting(value: Expression, column: ColumnDefinition, node: exp.Expr) -> Exp
             return converted
     elif is_numeric(value.type) and is_numeric(column.type):
         return Cast(value, column.type)
-    hint = f"write a {column.type}, or CAST(... AS {column.type})"
+    hint = f"write {_EXAMPLES.get(column.type, f'a {column.type}')}"
+    if not isinstance(value, Literal):
+        hint = f"write CAST(... AS {column.type})"
     raise CqlTypeError(f"{column.name} is {column.type}, this is {value.type}", span_of(node), hint)
+
+
+_EXAMPLES = {DATE: "'2026-01-31'", TIMESTAMP: "'2026-01-31 12:00:00'", INTERVAL: "'10 minutes'", STRING: "it in quotes"}
 
 
 def _converted(literal: Literal, wanted: Type) -> Literal | None:
     value = literal.value
-    if literal.type == STRING and wanted in (TIMESTAMP, DATE):
-        try:
-            moment = parse_timestamp(str(value))
-        except (ValueError, OverflowError):
-            return None
-        return Literal(moment if wanted == TIMESTAMP else moment // 86_400_000_000, wanted)
+    if literal.type == STRING:
+        return _read(str(value), wanted)
     if not isinstance(value, int | float | Decimal) or not is_numeric(wanted):
         return None
     if wanted in (FLOAT, DOUBLE):
         return Literal(float(value), wanted)
-    if isinstance(wanted, DecimalType) and not isinstance(value, float):
-        return Literal(Decimal(value), wanted)
+    if isinstance(wanted, DecimalType):
+        return None if isinstance(value, float) else _decimal(Decimal(value), wanted)
     widens = common_type(literal.type, wanted) == wanted
     return Literal(value, wanted) if widens else _narrowed(value, wanted)
+
+
+def _read(text: str, wanted: Type) -> Literal | None:
+    """A text as the time, day or interval that it says."""
+    try:
+        if wanted == INTERVAL:
+            return Literal(parse_duration(text), wanted)
+        if wanted in (TIMESTAMP, DATE):
+            moment = parse_timestamp(text)
+            return Literal(moment if wanted == TIMESTAMP else moment // DAY, wanted)
+    except (ValueError, OverflowError):
+        pass
+    return None
+
+
+def _decimal(value: Decimal, wanted: DecimalType) -> Literal | None:
+    """The number if it has no more digits than the type, before the point and after it."""
+    shifted = value.scaleb(wanted.scale, Context(prec=200))
+    fits = shifted == shifted.to_integral_value() and abs(shifted) < 10**wanted.precision
+    return Literal(value, wanted) if fits else None
 
 
 def _narrowed(value: float | Decimal, wanted: Type) -> Literal | None:

@@ -6,6 +6,9 @@ later would meet another state of the table, so the join must be computable belo
 
 from __future__ import annotations
 
+from sqlglot import exp
+
+from windrow.cql.syntax import Relation, span_of
 from windrow.errors import CqlMeaningError, Span
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.analysis.update_pattern import update_pattern
@@ -13,21 +16,34 @@ from windrow.plan.nodes import AntiJoin, Filter, Join, JoinKind, Node, SemiJoin,
 from windrow.plan.pattern import Pattern
 
 
-def check_tables(plan: Node, span: Span | None) -> None:
+def check_tables(plan: Node, tree: exp.Expr) -> None:
     if is_non_retroactive(plan):
         hint = "join it with a stream, or create the table without NON RETROACTIVE"
+        span = _place(_table_name(plan), tree)
         raise CqlMeaningError("a non-retroactive table alone has no answer over time", span, hint)
     for node in plan.walk():
         if isinstance(node, Join | SemiJoin | AntiJoin):
-            _check_join(node, span)
+            _check_join(node, tree)
 
 
-def _check_join(node: Join | SemiJoin | AntiJoin, span: Span | None) -> None:
+def _place(table: str, tree: exp.Expr) -> Span | None:
+    """Where the table is named; the whole query when a declared window names it."""
+    named = (relation for relation in tree.find_all(Relation) if isinstance(relation.this, exp.Identifier))
+    found = next((relation.this for relation in named if relation.this.name.lower() == table.lower()), None)
+    return span_of(found or tree)
+
+
+def _table_name(plan: Node) -> str:
+    return next(part.name for part in plan.walk() if isinstance(part, Table))
+
+
+def _check_join(node: Join | SemiJoin | AntiJoin, tree: exp.Expr) -> None:
     left_table, right_table = is_non_retroactive(node.left), is_non_retroactive(node.right)
     if left_table == right_table:
         return
     stream, table = (node.right, node.left) if left_table else (node.left, node.right)
-    name = next(part.name for part in table.walk() if isinstance(part, Table))
+    name = _table_name(table)
+    span = _place(name, tree)
     if is_relation(stream):
         hint = "join each of them with the stream"
         raise CqlMeaningError(f"{name} is non-retroactive and is joined with a table, not a stream", span, hint)

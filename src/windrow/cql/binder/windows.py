@@ -30,7 +30,7 @@ def bind_window(catalog: Catalog, node: Node, name: str, syntax: WindowSyntax, i
 def _extent(catalog: Catalog, node: Node, name: str, syntax: WindowSyntax) -> Extent:
     extent: Extent = syntax.args["extent"]
     scope = Scope([RelationScope.of(name, node)])
-    binder = ExpressionBinder(catalog, scope, "PARTITION BY")
+    binder = ExpressionBinder(catalog, scope, "a window's WHERE")
     columns = []
     for column in syntax.args.get("partition") or ():
         bound = scope.resolve(column.name, column.table or None, span_of(column))

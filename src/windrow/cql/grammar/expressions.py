@@ -45,6 +45,16 @@ TYPE_SPELLINGS: dict[str, Type] = {
     "BLOB": SIMPLE_TYPES["BINARY"],
     "DATETIME": SIMPLE_TYPES["TIMESTAMP"],
 }
+_STRAY = {
+    ":": "a cast is written CAST(x AS type)",
+    "INTO": "only a query with a name writes to a sink: CREATE QUERY name AS SELECT ... INTO ...",
+    "REFRESH": "only a query with a name is refreshed: CREATE QUERY name AS SELECT ... REFRESH ...",
+    "ESCAPE": "LIKE has no ESCAPE; use CONTAINS, STARTS_WITH or REGEXP_LIKE",
+}
+_CASE = "CASE WHEN condition THEN value ELSE value END"
+_DOUBLED = {"=": "equality is written with one =", "&": "write AND", "|": "write OR, or || between texts"}
+_EXPRESSION = "write a column, a constant, a call or something in parentheses"
+MAX_NESTING = 40  # of atoms in each other; more is refused before Python's own limit is reached
 NAME_TOKENS = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 
 
@@ -60,7 +70,12 @@ class ExpressionGrammar(parser.Parser):
     def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
         """sqlglot's own refusals, where an operator lacks an operand."""
         unexpected = message.startswith("Invalid expression")
-        self.fail(f"{self.found} cannot stand here" if unexpected else f"this cannot be read: {message}", token=token)
+        text = f"{self.found} cannot stand here" if unexpected else f"this cannot be read: {message}"
+        self.fail(text, self.stray_hint() or "the statement ends before it; separate statements with ;", token)
+
+    def stray_hint(self) -> str | None:
+        """What people mean by a sign that CQL does not have."""
+        return _STRAY.get(self._curr.text.upper()) if self._curr else None
 
     def span(self, token: Token | None) -> Span:
         if token:
@@ -71,7 +86,7 @@ class ExpressionGrammar(parser.Parser):
     @property
     def found(self) -> str:
         """The present token, as a message names it."""
-        return f"{self._curr.text!r}" if self._curr else "the end of the text"
+        return f"{self._curr.text!r}" if self._curr else "the end of the statement"
 
     def at(self, node: Tree, first: Token) -> Tree:
         """Mark a node as standing from a token up to the last one read."""
@@ -85,10 +100,15 @@ class ExpressionGrammar(parser.Parser):
     def ahead(self, *words: str) -> bool:
         return bool(self._match_text_seq(*words, advance=False))
 
-    def expect(self, what: str, after: str) -> None:
-        """Read a word or a sign that must come next."""
+    def expect(self, what: str, after: str, example: str) -> None:
+        """Read a word or a sign that must come next; the example shows it in its place."""
         if not self._match_text_seq(what):
-            self.fail(f"{what} is missing after {after}, here is {self.found}")
+            self.fail(f"{what} is missing after {after}, here is {self.found}", f"write {example}")
+
+    def close(self, after: str) -> None:
+        """Read the parenthesis that ends what one before has begun."""
+        if not self._match(TokenType.R_PAREN):
+            self.fail(f") is missing after {after}, here is {self.found}", "close the parenthesis opened before it")
 
     def listed(self, read: Callable[[], Item]) -> list[Item]:
         """One or more, separated by commas."""
@@ -101,7 +121,7 @@ class ExpressionGrammar(parser.Parser):
         """A name; reserved words must be quoted."""
         token = self._curr
         if not token or token.token_type not in NAME_TOKENS:
-            hint = None
+            hint = 'a name begins with a letter; any other is quoted, such as "2nd"'
             if token and token.text.upper() in RESERVED:
                 hint = f'{token.text.upper()} is a reserved word; to use it as a name write "{token.text}"'
             self.fail(f"the name of {what} is missing, here is {self.found}", hint)
@@ -135,7 +155,9 @@ class ExpressionGrammar(parser.Parser):
         try:
             return self._duration(after)
         except ValueError as error:
-            raise CqlSyntaxError(f"{error}", self._since(first), "write 10 MINUTES or '1 hour 30 minutes'") from None
+            message, _, hint = str(error).partition("; ")
+            hint = hint or "write 10 MINUTES or '1 hour 30 minutes'"
+            raise CqlSyntaxError(message, self._since(first), hint) from None
 
     def _since(self, first: Token) -> Span:
         """From a token up to the last one read, or the token alone when it was not read."""
@@ -198,22 +220,27 @@ class ExpressionGrammar(parser.Parser):
             self._advance()
             return self._decimal()
         if known is None:
-            self.fail(
-                f"{self.found} is not a type",
-                nearest(token.text if token else "", [*TYPE_SPELLINGS, "DECIMAL"], "types"),
-            )
+            self._unknown_type()
         self._advance()
         if self._match(TokenType.L_PAREN):  # VARCHAR(20): the length is not checked
             self.whole_number("a length")
-            self.expect(")", "the length")
+            self.close("the length")
         return known
+
+    def _unknown_type(self) -> NoReturn:
+        if not self._curr or self._curr.token_type not in NAME_TOKENS:
+            self.fail(f"a type is missing, here is {self.found}", "write it after the name, such as price DOUBLE")
+        hint = nearest(self._curr.text, [*TYPE_SPELLINGS, "DECIMAL"], "types")
+        if not hint.startswith("did you mean"):
+            hint = nearest(self._curr.text, [*SIMPLE_TYPES, "DECIMAL"], "types")
+        self.fail(f"{self.found} is not a type", hint)
 
     def _decimal(self) -> Type:
         token, precision, scale = self._prev, 10, 0
         if self._match(TokenType.L_PAREN):
             precision = self.whole_number("the number of digits")
             scale = self.whole_number("the digits after the point") if self._match(TokenType.COMMA) else 0
-            self.expect(")", "the digits")
+            self.close("the digits")
         if not 1 <= precision <= 38 or scale > precision:
             self.fail(
                 f"DECIMAL({precision}, {scale}) does not exist", "use 1 to 38 digits, no more after the point", token
@@ -235,11 +262,27 @@ class ExpressionGrammar(parser.Parser):
             node.meta.setdefault("end", self._prev.end)
         return node
 
+    def _parse_unary(self) -> exp.Expr | None:
+        """A sign or NOT belongs to what it stands before."""
+        first = self._curr
+        node = super()._parse_unary()
+        return self.at(node, first) if isinstance(node, exp.Neg | exp.Not) else node
+
+    _nesting = 0
+
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr:
-        """An atom: a constant, a column, a call, CASE, or something in parentheses."""
         first = self._curr
         if not first:
-            self.fail("an expression is missing at the end of the text")
+            self.fail("an expression is missing at the end of the statement", _EXPRESSION)
+        if self._nesting == MAX_NESTING:
+            self.fail("this is nested too deeply", "compute a part of it in a sub-query in FROM")
+        self._nesting += 1
+        node = self._atom(first)
+        self._nesting -= 1
+        return node
+
+    def _atom(self, first: Token) -> exp.Expr:
+        """A constant, a column, a call, CASE, or something in parentheses."""
         kind = first.token_type
         if kind == TokenType.NUMBER:
             self._advance()
@@ -275,10 +318,16 @@ class ExpressionGrammar(parser.Parser):
         if first.token_type not in NAME_TOKENS or (
             first.text.upper() in RESERVED - {"WINDOW"} and first.token_type == TokenType.VAR
         ):
-            word = first.text.upper()
-            hint = f'{word} is a reserved word; to use it as a name write "{first.text}"' if word in RESERVED else None
-            self.fail(f"an expression is missing, here is {self.found}", hint)
+            self._no_expression(first)
         return self._column(first)
+
+    def _no_expression(self, first: Token) -> NoReturn:
+        hint = _EXPRESSION
+        if first.text.upper() in RESERVED:
+            hint = f'{_EXPRESSION}; a column called {first.text.lower()} is written "{first.text.lower()}"'
+        if self._prev and self._prev.text == first.text and first.text in _DOUBLED:
+            hint = _DOUBLED[first.text]
+        self.fail(f"an expression is missing, here is {self.found}", hint)
 
     CALL_TOKENS = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.LEFT, TokenType.RIGHT})
 
@@ -309,13 +358,14 @@ class ExpressionGrammar(parser.Parser):
                 return self.at(exp.Column(this=exp.Star(), table=parts[-1]), first)
             parts.append(self._identifier())
         if len(parts) > 2:
-            self.fail("a column has at most one name in front of it", "write alias.column", self._prev)
+            message = "a column has at most one name in front of it"
+            raise CqlSyntaxError(message, self._since(first), f"write {parts[-2].name}.{parts[-1].name}")
         return self.at(exp.Column(this=parts[-1], table=parts[0] if len(parts) == 2 else None), first)
 
     def _identifier(self) -> exp.Identifier:
         token = self._curr
         if not token or token.token_type not in NAME_TOKENS:
-            self.fail(f"a column is missing after the dot, here is {self.found}")
+            self.fail(f"a column is missing after the dot, here is {self.found}", "write alias.column or alias.*")
         self._advance()
         quoted = token.token_type == TokenType.IDENTIFIER
         return self.expression(exp.Identifier(this=token.text, quoted=quoted), token)
@@ -326,12 +376,12 @@ class ExpressionGrammar(parser.Parser):
         branches = []
         while self._match(TokenType.WHEN):
             when = self.condition()
-            self.expect("THEN", "the condition")
+            self.expect("THEN", "the condition", _CASE)
             branches.append(exp.If(this=when, true=self.condition()))
         if not branches:
-            self.fail(f"WHEN is missing after CASE, here is {self.found}")
+            self.fail(f"WHEN is missing after CASE, here is {self.found}", f"write {_CASE}")
         default = self.condition() if self._match(TokenType.ELSE) else None
-        self.expect("END", "CASE")
+        self.expect("END", "CASE", _CASE)
         return self.at(exp.Case(this=subject, ifs=branches, default=default), first)
 
     def _called(self, first: Token) -> exp.Expr:
@@ -339,14 +389,14 @@ class ExpressionGrammar(parser.Parser):
         self._advance(2)
         if name in ("CAST", "TRY_CAST"):
             value = self.condition()
-            self.expect("AS", "the value")
+            self.expect("AS", "the value", "CAST(value AS type)")
             node: exp.Expr = CastSyntax(this=value, type=self.data_type(), safe=name == "TRY_CAST")
         elif name == "EXTRACT":
             part = self._curr.text.upper() if self._curr else ""
             node = exp.Anonymous(this="EXTRACT", expressions=[self._extract_part(), *self._extract_source(part)])
         else:
             node = exp.Anonymous(this=first.text, expressions=self._arguments())
-        self.expect(")", f"the arguments of {name}")
+        self.close(f"the arguments of {name}")
         if self.ahead("OVER"):
             self.fail("OVER (...) is not part of CQL", "windows stand after the streams in FROM: s [RANGE 10 MINUTES]")
         return self.after_call(self.at(node, first))
@@ -365,7 +415,7 @@ class ExpressionGrammar(parser.Parser):
         return self.expression(exp.Literal.string(token.text.upper()), token)
 
     def _extract_source(self, part: str) -> list[exp.Expr]:
-        self.expect("FROM", part or "EXTRACT(")
+        self.expect("FROM", part or "EXTRACT(", "EXTRACT(HOUR FROM ts)")
         return [self.condition()]
 
     def _arguments(self) -> list[exp.Expr]:
@@ -385,35 +435,35 @@ class ExpressionGrammar(parser.Parser):
         self._advance()
         if self.at_query():
             query = self.query()
-            self.expect(")", "the sub-query")
+            self.close("the sub-query")
             return self.at(exp.Subquery(this=query), first)
         inner = self.condition()
         if self._curr and self._curr.token_type == TokenType.COMMA:
             self.fail("a list in parentheses is not an expression", "compare one column at a time")
-        self.expect(")", "the expression")
+        self.close("the expression")
         return self.at(exp.Paren(this=inner), first)
 
     def _exists(self, first: Token) -> exp.Expr:
         self._advance()
-        self.expect("(", "EXISTS")
+        self.expect("(", "EXISTS", "EXISTS (SELECT ...)")
         if not self.at_query():
             self.fail(f"a sub-query is missing after EXISTS (, here is {self.found}", "write EXISTS (SELECT ...)")
         query = self.query()
-        self.expect(")", "the sub-query")
+        self.close("the sub-query")
         return self.at(exp.Exists(this=query), first)
 
     def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
-        self.expect("(", "IN")
+        self.expect("(", "IN", "x IN (1, 2) or x IN (SELECT ...)")
         if self.at_query():
             node = exp.In(this=this, query=self.query())
         else:
             node = exp.In(this=this, expressions=self.listed(self.condition))
-        self.expect(")", "the values of IN")
+        self.close("the values of IN")
         return self.expression(node)
 
     def _parse_between(self, this: exp.Expr | None) -> exp.Between:
         low = self._parse_bitwise()
-        self.expect("AND", "the lower end of BETWEEN")
+        self.expect("AND", "the lower end of BETWEEN", "x BETWEEN low AND high")
         return self.expression(exp.Between(this=this, low=low, high=self._parse_bitwise()))
 
     def _parse_is(self, this: exp.Expr | None) -> exp.Expr:
@@ -422,7 +472,8 @@ class ExpressionGrammar(parser.Parser):
             kind = exp.NullSafeEQ if negated else exp.NullSafeNEQ
             return self.expression(kind(this=this, expression=self._parse_bitwise()))
         if not self._curr or self._curr.token_type not in (TokenType.NULL, TokenType.TRUE, TokenType.FALSE):
-            self.fail(f"after IS comes NULL, TRUE, FALSE or DISTINCT FROM, here is {self.found}")
+            message = f"after IS comes NULL, TRUE, FALSE or DISTINCT FROM, here is {self.found}"
+            self.fail(message, "compare values with =")
         node = self.expression(exp.Is(this=this, expression=self._parse_type()))
         return self.expression(exp.Not(this=node)) if negated else node
 

@@ -10,11 +10,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.cql.grammar.expressions import NAME_TOKENS
 from windrow.cql.grammar.windows import WindowGrammar
-from windrow.cql.syntax import JoinSyntax, OutputSyntax, Relation
+from windrow.cql.syntax import JoinSyntax, OutputSyntax, Relation, span_of
+from windrow.errors import CqlSyntaxError
 from windrow.plan.printer import RESERVED
 
 OUTPUTS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
-_OUTPUT_HINT = "write SELECT ISTREAM a, b FROM ..., with ISTREAM, DSTREAM, RSTREAM or WSTREAM [ROWS 10]"
 _NOT_OURS = {
     "QUALIFY": "filter in an outer query",
     "WINDOW": "windows stand after the streams in FROM: s [RANGE 10 MINUTES]",
@@ -48,10 +48,11 @@ class QueryGrammar(WindowGrammar):
 
     def _common(self) -> exp.CTE:
         name = self.name("a sub-query in WITH")
-        self.expect("AS", "the name")
-        self.expect("(", "AS")
+        example = "WITH name AS (SELECT ...) SELECT ..."
+        self.expect("AS", "the name", example)
+        self.expect("(", "AS", example)
         query = self.query()
-        self.expect(")", "the sub-query")
+        self.close("the sub-query")
         return exp.CTE(this=query, alias=name)
 
     def _set_operations(self) -> exp.Expr:
@@ -82,14 +83,14 @@ class QueryGrammar(WindowGrammar):
         first = self._curr
         if self._match(TokenType.L_PAREN):
             query = self.query()
-            self.expect(")", "the query")
+            self.close("the query")
             return self.at(exp.Subquery(this=query), first)
         return self._select()
 
     def _select(self) -> exp.Expr:
         first = self._curr
         if not self._match(TokenType.SELECT):
-            self.fail(f"SELECT is missing, here is {self.found}")
+            self.fail(f"SELECT is missing, here is {self.found}", "a query is SELECT ... FROM ...")
         node = exp.Select(expressions=[])
         self._output(node)
         self._match(TokenType.ALL)
@@ -107,7 +108,8 @@ class QueryGrammar(WindowGrammar):
     def _missing_from(self) -> None:
         if self._curr and self._curr.token_type in NAME_TOKENS:
             self.fail(f"{self.found} cannot stand here", "columns are separated by commas, aliases written with AS")
-        self.fail(f"FROM is missing, here is {self.found}", "a query reads at least one stream, window or table")
+        hint = self.stray_hint() or "a query reads at least one stream, window or table"
+        self.fail(f"FROM is missing, here is {self.found}", hint)
 
     def _output(self, node: exp.Select) -> None:
         """`ISTREAM`, `RSTREAM RESTORE`, `WSTREAM [ROWS 10]`, or the thesis's spelling `Rstream-restore(...)`."""
@@ -118,6 +120,8 @@ class QueryGrammar(WindowGrammar):
             return
         self._advance()
         kind = first.text.upper()
+        if self._curr and self._curr.token_type == TokenType.VAR and self._curr.text.upper() in OUTPUTS:
+            self.fail("a query has one output stream", f"write {kind} or {self._curr.text.upper()}, not both")
         restore = self._restore()
         output = OutputSyntax(this=kind, restore=restore)
         node.set("output", output)
@@ -128,11 +132,10 @@ class QueryGrammar(WindowGrammar):
             if self._match(TokenType.DISTINCT):
                 node.set("distinct", exp.Distinct())
             node.set("expressions", self.listed(self._item))
-            self.expect(")", f"the columns of {kind}")
+            self.close(f"the columns of {kind}")
             if self.at_window():
                 output.set("window", self.window())
-        self.at(output, first)
-        self._check_output(output, first)
+        self._check_output(self.at(output, first))
 
     def _is_nested_output(self) -> bool:
         """`SELECT WSTREAM(...)[...] + 1`: an expression, which is refused when it is bound."""
@@ -163,19 +166,21 @@ class QueryGrammar(WindowGrammar):
         after = self._tokens[index].token_type if index < len(self._tokens) else None
         return after in (TokenType.FROM, TokenType.L_BRACKET, None)
 
-    def _check_output(self, output: OutputSyntax, first: Token) -> None:
-        kind, window = output.this, output.args.get("window")
-        if kind == "WSTREAM" and window is None:
-            self.fail("WSTREAM needs a window", "write WSTREAM(*)[ROWS 10] or WSTREAM(*)[RANGE 1 MINUTE]", first)
-        if kind != "WSTREAM" and window is not None:
-            self.fail(f"{kind} takes no window", "only WSTREAM is a window on the output", first)
+    def _check_output(self, output: OutputSyntax) -> None:
+        kind, window, span = output.this, output.args.get("window"), span_of(output)
         if kind in ("WSTREAM", "DSTREAM") and output.args["restore"]:
             why = "an output window has no refreshes" if kind == "WSTREAM" else "deletions are never lost"
-            self.fail(f"{kind} RESTORE does not exist: {why}", "write ISTREAM RESTORE or RSTREAM RESTORE", first)
+            message = f"{kind} RESTORE does not exist: {why}"
+            raise CqlSyntaxError(message, span, "write ISTREAM RESTORE or RSTREAM RESTORE")
+        if kind == "WSTREAM" and window is None:
+            hint = "write WSTREAM(*)[ROWS 10] or WSTREAM(*)[RANGE 1 MINUTE]"
+            raise CqlSyntaxError("WSTREAM needs a window", span, hint)
+        if kind != "WSTREAM" and window is not None:
+            raise CqlSyntaxError(f"{kind} takes no window", span, "only WSTREAM is a window on the output")
 
     def _close_output(self, node: exp.Select) -> None:
         if self.at_window():
-            self.fail("a window cannot stand after the select list", _OUTPUT_HINT)
+            self.fail("a window cannot stand here", "windows stand after relations in FROM and after WSTREAM(...)")
 
     def _item(self) -> exp.Expr:
         first = self._curr
@@ -211,9 +216,9 @@ class QueryGrammar(WindowGrammar):
             if self._match(TokenType.ON):
                 join.set("on", self.condition())
             elif self._match(TokenType.USING):
-                self.expect("(", "USING")
+                self.expect("(", "USING", "JOIN t USING (k)")
                 join.set("using", self.listed(lambda: self.name("a column")))
-                self.expect(")", "the columns of USING")
+                self.close("the columns of USING")
             elif kind != "CROSS":
                 self.fail(f"ON is missing after {kind} JOIN, here is {self.found}", "write JOIN t ON s.k = t.k", first)
             node = join
@@ -228,7 +233,7 @@ class QueryGrammar(WindowGrammar):
             self._advance()
             if kind in ("LEFT", "RIGHT", "FULL"):
                 self._match(TokenType.OUTER)
-            self.expect("JOIN", kind)
+            self.expect("JOIN", kind, f"{kind} JOIN t ON s.k = t.k")
         return kind
 
     def _relation(self) -> exp.Expr:
@@ -236,10 +241,10 @@ class QueryGrammar(WindowGrammar):
         if self._match(TokenType.L_PAREN):
             if not self.at_query():
                 inner = self._from()
-                self.expect(")", "the relations")
+                self.close("the relations")
                 return inner
             query = self.query()
-            self.expect(")", "the sub-query")
+            self.close("the sub-query")
             return self._decorated(Relation(this=query), first)
         return self._decorated(Relation(this=self.name("a stream, window or table")), first)
 

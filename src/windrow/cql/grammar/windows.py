@@ -6,7 +6,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.cql.grammar.expressions import ExpressionGrammar
-from windrow.cql.syntax import WindowedCall, WindowSyntax
+from windrow.cql.syntax import WindowedCall, WindowSyntax, span_of
 from windrow.errors import CqlSyntaxError, nearest
 from windrow.plan.expressions import Literal
 from windrow.plan.windows import (
@@ -56,15 +56,17 @@ class WindowGrammar(ExpressionGrammar):
         if not isinstance(node, exp.Anonymous) or node.name.upper() != "WSTREAM":
             self.fail("a window cannot stand here", "windows stand after streams and sub-queries in FROM")
         if len(node.expressions) != 1:
-            self.fail("WSTREAM takes one aggregate here", "write SUM(WSTREAM(SUM(a))[ROWS 10])")
-        first = self._curr
-        return self.at(WindowedCall(this=node.expressions[0], window=self.window()), first)
+            hint = "write SUM(WSTREAM(SUM(a))[ROWS 10])"
+            raise CqlSyntaxError("WSTREAM takes one aggregate here", span_of(node), hint)
+        call = WindowedCall(this=node.expressions[0], window=self.window())
+        call.meta.update(node.meta, end=self._prev.end)
+        return call
 
     def _extent(self, node: WindowSyntax, first: Token) -> Extent:
         if self.word("RANGE") or self.word("WINDOW"):
             return self._range()
         if self.word("PARTITION"):
-            self.expect("BY", "PARTITION")
+            self.expect("BY", "PARTITION", "[PARTITION BY k ROWS 10]")
             return self._partitioned(node)
         if self.word("ROWS"):
             return self._rows()
@@ -85,15 +87,21 @@ class WindowGrammar(ExpressionGrammar):
         if self.word("UNBOUNDED"):
             return Unbounded()
         if self._match(TokenType.FROM):
-            begin = self._length("FROM", allow_zero=False)
-            self.expect("TO", "the beginning of the range")
-            end = self._length("TO", allow_zero=True)
-            self.expect("AGO", "the end of the range")
-            if end >= begin:
-                hint = f"write RANGE FROM {format_duration(end)} TO {format_duration(begin)} AGO"
-                self.fail("the range ends before it begins", hint if end > begin else None, self._prev)
-            return RangeAgo(begin, end)
+            return self._range_ago(self._prev)
         return Range(self._length("RANGE", allow_zero=False))
+
+    def _range_ago(self, first: Token) -> Extent:
+        example = "[RANGE FROM 20 MINUTES TO 5 MINUTES AGO]"
+        begin = self._length("FROM", allow_zero=False)
+        self.expect("TO", "the beginning of the range", example)
+        end = self._length("TO", allow_zero=True)
+        self.expect("AGO", "the end of the range", example)
+        if end == begin:
+            raise CqlSyntaxError("the range is empty", self._since(first), f"write a longer one first: {example}")
+        if end > begin:
+            hint = f"write FROM {format_duration(end)} TO {format_duration(begin)} AGO"
+            raise CqlSyntaxError("the range ends before it begins", self._since(first), hint)
+        return RangeAgo(begin, end)
 
     def _length(self, after: str, allow_zero: bool) -> Duration:
         first = self._curr
@@ -110,14 +118,19 @@ class WindowGrammar(ExpressionGrammar):
 
     def _rows(self) -> Extent:
         if self._match(TokenType.FROM):
-            begin = self.whole_number("the number of rows after FROM")
-            self.expect("TO", "the beginning of the rows")
-            end = self.whole_number("the number of rows after TO")
-            self.expect("AGO", "the end of the rows")
-            if end >= begin:
-                self.fail("the rows end before they begin", "the first number is the larger one", self._prev)
-            return RowsAgo(begin, end)
+            return self._rows_ago(self._prev)
         return Rows(self._count("ROWS"))
+
+    def _rows_ago(self, first: Token) -> Extent:
+        example = "[ROWS FROM 1000 TO 100 AGO]"
+        begin = self.whole_number("the number of rows after FROM")
+        self.expect("TO", "the beginning of the rows", example)
+        end = self.whole_number("the number of rows after TO")
+        self.expect("AGO", "the end of the rows", example)
+        if end >= begin:
+            hint = f"the first number is the larger one: {example}"
+            raise CqlSyntaxError("the rows end before they begin", self._since(first), hint)
+        return RowsAgo(begin, end)
 
     def _count(self, after: str) -> int:
         token = self._curr
@@ -125,7 +138,8 @@ class WindowGrammar(ExpressionGrammar):
             self.fail("a number of rows is not negative", "write it without the sign")
         count = self.whole_number(f"the number of rows after {after}")
         if count == 0:
-            self.fail("a window of no rows has no answer", "write at least 1", token)
+            message = "a window of no rows has no answer" if after == "ROWS" else "a SLIDE of no rows never moves"
+            self.fail(message, "write at least 1", token)
         if self._at_unit() and after == "ROWS":
             self.fail("ROWS takes a number of rows", f"for time write RANGE {count} {self._curr.text.upper()}")
         return count
@@ -144,7 +158,7 @@ class WindowGrammar(ExpressionGrammar):
 
     def _fixed(self) -> Extent:
         begin = self.timestamp("the beginning of the window")
-        self.expect("TO", "the beginning of the window")
+        self.expect("TO", "the beginning of the window", "[FROM '2026-01-01' TO '2026-02-01']")
         end = self.timestamp("the end of the window")
         if end <= begin:
             self.fail("the window ends before it begins", "write the earlier time first", self._prev)
@@ -168,6 +182,8 @@ class WindowGrammar(ExpressionGrammar):
     def _check(self, node: WindowSyntax, first: Token) -> None:
         extent, slide = node.args["extent"], node.args.get("slide")
         if slide is not None and isinstance(extent, Now | Between | Latest):
-            self.fail("this window has no SLIDE", "SLIDE goes with RANGE, ROWS, SINCE and RANGE UNBOUNDED", first)
+            hint = "SLIDE goes with RANGE, ROWS, SINCE and RANGE UNBOUNDED"
+            raise CqlSyntaxError("this window takes no SLIDE", self._since(first), hint)
         if isinstance(slide, RowCount) and not isinstance(extent, Rows | Range):
-            self.fail("this window does not slide by rows", "SLIDE n ROWS goes with RANGE t and ROWS n", first)
+            hint = "SLIDE n ROWS goes with RANGE t and ROWS n"
+            raise CqlSyntaxError("this window does not slide by rows", self._since(first), hint)
