@@ -83,7 +83,7 @@ class Session:
 
     def plan(self, text: str) -> Node:
         """The optimized plan of one query."""
-        return self._planned(compile_query(text, self.catalog))
+        return self.optimized(compile_query(text, self.catalog))
 
     def register_aggregate(
         self,
@@ -109,6 +109,7 @@ class Session:
             try:
                 plan = compile_query(entry.text, self.catalog)
             except WindrowError as error:
+                self.close()
                 hint = "register its aggregates before, or drop it in a folder of the version that wrote it"
                 raise CatalogError(
                     f"the stored {entry.kind} {entry.name} cannot be planned: {error.message}", hint
@@ -142,17 +143,19 @@ class Session:
 
     def _explanation(self, statement: Statement) -> Explanation | None:
         if isinstance(statement, Ask):
-            return self._explain(None, statement.plan)
+            return self.explanation(None, statement.plan)
         if isinstance(statement, Explain):
-            return self._explain(statement.query, statement.plan)
+            return self.explanation(statement.query, statement.plan)
         if isinstance(statement, Create) and isinstance(statement.entry, QueryEntry) and statement.entry.plan:
-            return self._explain(statement.entry.name, statement.entry.plan)
+            return self.explanation(statement.entry.name, statement.entry.plan)
         return None
 
-    def _explain(self, name: str | None, plan: Node) -> Explanation:
-        return explain(self._planned(plan), self.catalog.statistics, name, query_text(plan))
+    def explanation(self, name: str | None, plan: Node) -> Explanation:
+        """How a query will run."""
+        return explain(self.optimized(plan), self.catalog.statistics, name, query_text(plan))
 
-    def _planned(self, plan: Node) -> Node:
+    def optimized(self, plan: Node) -> Node:
+        """The plan that runs: rewritten by the optimizer unless it is set off."""
         return optimize(plan) if self.catalog.setting("optimizer") == "on" else plan
 
     def _explained(self, statement: Statement, explanation: Explanation) -> str:

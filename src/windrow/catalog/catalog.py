@@ -108,6 +108,7 @@ class Catalog:
             for record in records:
                 self._apply(record)
         except (KeyError, TypeError, ValueError) as error:
+            self.close()
             hint = "it was written by another version of Windrow"
             raise CatalogError(f"a record of the catalog cannot be understood: {error}", hint) from None
 
@@ -121,6 +122,8 @@ class Catalog:
             self._settings[name] = value
         elif "statistics" in record:
             self.statistics.record(*record["statistics"])
+        elif "version" not in record:
+            raise ValueError(f"nothing is known of {', '.join(record)}")
 
     def _snapshot(self) -> list[Record]:
         puts = [{"put": encode(entry)} for entry in self._entries.values()]

@@ -37,7 +37,11 @@ class Journal:
         except OSError:
             hint = "stop the other one, or give this one a folder of its own"
             raise CatalogError(f"the catalog folder {folder} is in use by another process", hint) from None
-        self.records = self._load()
+        try:
+            self.records = self._load()
+        except CatalogError:
+            self._lock.close()
+            raise
         self._file = self._path.open("ab")
 
     def append(self, record: Record) -> None:

@@ -20,6 +20,7 @@ SETTINGS: dict[str, Setting] = {
     setting.name: setting
     for setting in (
         Setting("explain", ("tree", "json", "picture"), "the form that EXPLAIN gives when none is written"),
+        Setting("strategy", ("upa", "direct", "nt"), "how expired tuples are found; all give the same answers"),
         Setting("optimizer", ("on", "off"), "off plans a query as it is written"),
     )
 }

@@ -198,8 +198,11 @@ class StatementGrammar(QueryGrammar):
                 self.fail("an option without a name stands after one with a name", "put it first")
             node.append("arguments", self._parse_unary())
             return
-        name = self.name("an option")
-        self._advance()
+        token = self._curr  # any word: connectors of others call their options FROM, TABLE or GROUP
+        if not token.text.isidentifier():
+            self.fail(f"{self.found} cannot be the name of an option", "write name => value")
+        self._advance(2)
+        name = self.expression(exp.Identifier(this=token.text, quoted=False), token)
         node.append("options", exp.PropertyEQ(this=name, expression=self._parse_unary()))
 
     def _drop(self) -> exp.Expr:
