@@ -142,6 +142,15 @@ DEEP_AND_LONG: dict[str, Callable[[int], str]] = {
     "many INs": lambda n: f"SELECT src FROM link1 WHERE {' AND '.join(['src IN (SELECT src FROM link2)'] * n)}",
     "join": lambda n: f"SELECT 1 AS one FROM {', '.join(f'link1 [ROWS 1] AS s{i}' for i in range(n))}",
     "union": lambda n: " UNION ALL ".join(["SELECT src FROM link1"] * n),
+    "digits": lambda n: f"SELECT {'9' * 3 * n} AS x FROM link1",
+    "digits after the point": lambda n: f"SELECT 0.{'9' * 3 * n} AS x FROM link1",
+    "digits of an exponent": lambda n: f"SELECT 1e{'9' * 3 * n} AS x FROM link1",
+    "digits of a range": lambda n: f"SELECT src FROM link1 [RANGE {'9' * 3 * n} DAYS]",
+    "digits of a quoted range": lambda n: f"SELECT src FROM link1 [RANGE '{'9' * 3 * n} DAYS']",
+    "digits of rows": lambda n: f"SELECT src FROM link1 [ROWS {'9' * 3 * n}]",
+    "digits of a position": lambda n: f"SELECT src FROM link1 GROUP BY {'9' * 3 * n}",
+    "digits of an order": lambda n: f"SELECT src FROM link1 ORDER BY {'9' * 3 * n}",
+    "digits of a type": lambda n: f"SELECT CAST(src AS DECIMAL({'9' * 3 * n})) FROM link1",
     "difference": lambda n: " EXCEPT ".join(["SELECT src FROM link1 [ROWS 1]"] * n),
 }
 

@@ -38,7 +38,9 @@ UNIT_SPELLINGS: dict[int, tuple[str, ...]] = {
 UNITS: dict[str, int] = {word: unit for unit, words in UNIT_SPELLINGS.items() for word in words}
 CALENDAR_UNITS = frozenset({"MONTH", "MONTHS", "MON", "QUARTER", "QUARTERS", "YEAR", "YEARS", "Y"})
 
-_PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*,?")
+_MOST_DIGITS = 40
+_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
+_PART = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*,?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -62,6 +64,10 @@ def duration_of(number: str, unit: str) -> Duration:
         raise ValueError(f"{unit.upper()} has no fixed length; write it in DAYS")
     if unit.upper() not in UNITS:
         raise ValueError(f"{unit!r} is not a unit of time")
+    if not _NUMBER.fullmatch(number):
+        raise ValueError(f"{number} is not a number of {unit.upper()}; write it with digits, such as 10 or 1.5")
+    if len(number) > _MOST_DIGITS:
+        raise ValueError(f"{number[:12]}... {unit.upper()} is too long; the longest is {MAX_DURATION // DAY} DAYS")
     whole, _, fraction = number.partition(".")
     negative = whole.startswith("-")
     microseconds = abs(int(whole or "0")) * UNITS[unit.upper()]
@@ -98,10 +104,11 @@ def format_duration(duration: int) -> str:
 
 
 def parse_timestamp(text: str) -> Timestamp:
-    """ISO 8601 with or without a zone (UTC when none is written), to the microsecond."""
+    """ISO 8601 with or without a zone (UTC when none is written), to the microsecond; ValueError or OverflowError."""
     moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
+    moment = moment.astimezone(timezone.utc)  # OverflowError when that is outside the calendar
     return Timestamp((moment - _EPOCH) // timedelta(microseconds=1))
 
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 from windrow.catalog import Catalog
 from windrow.cql.binder.expressions import Aggregates, ExpressionBinder
 from windrow.cql.binder.nested_output import as_subquery, nested_outputs
-from windrow.cql.binder.output_columns import Item, named_columns, positions
+from windrow.cql.binder.output_columns import Item, named_columns, position, positions
 from windrow.cql.binder.relations import FromBinder
 from windrow.cql.binder.scope import Scope
 from windrow.cql.binder.subqueries import ConditionBinder
@@ -117,12 +117,12 @@ class BlockBinder:
     def _key(self, node: exp.Expr, select: exp.Select, scope: Scope) -> Expression:
         """A key by position, by the alias of a select item, or as an expression."""
         source = node
-        if isinstance(node, exp.Literal) and not node.is_string:
-            position = int(node.this) if str(node.this).isdigit() else 0
-            if not 1 <= position <= len(select.expressions):
+        number = position(node)
+        if number is not None:
+            if not 1 <= number <= len(select.expressions):
                 hint = f"use {positions(len(select.expressions))}, or a column"
                 raise CqlMeaningError("the select list has no such column", span_of(node), hint)
-            source = select.expressions[position - 1]
+            source = select.expressions[number - 1]
         elif isinstance(node, exp.Column) and not node.table and not self._is_column(node, scope):
             aliased = (item for item in select.expressions if isinstance(item, exp.Alias))
             source = next((item for item in aliased if item.alias.lower() == node.name.lower()), node)

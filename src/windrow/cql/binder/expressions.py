@@ -356,9 +356,9 @@ def _number(node: exp.Literal) -> Literal:
         if max(len(digits), scale) > 38:
             return _double(text, node)
         return Literal(value, decimal(max(len(digits), scale, 1), scale))
-    number = int(text)
+    number = int(text) if len(text) < 20 else 2**63  # Python refuses to read thousands of digits
     if number >= 2**63:
-        raise CqlTypeError(f"{text} does not fit into BIGINT", span_of(node), f"write {text}.0 for a decimal")
+        raise CqlTypeError("this does not fit into BIGINT", span_of(node), "write a point behind it for a decimal")
     return Literal(number, INT if number < 2**31 else BIGINT)
 
 
@@ -371,7 +371,7 @@ _EXAMPLES = {
 
 def _double(text: str, node: exp.Literal) -> Literal:
     if math.isinf(float(text)):
-        raise CqlTypeError(f"{text} does not fit into DOUBLE", span_of(node), "the largest is about 1.8e308")
+        raise CqlTypeError("this does not fit into DOUBLE", span_of(node), "the largest is about 1.8e308")
     return Literal(float(text), DOUBLE)
 
 

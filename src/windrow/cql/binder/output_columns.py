@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from windrow.errors import CqlNameError, CqlTypeError, Span
 from windrow.plan.expressions import Cast, Column, Expression, Named
 from windrow.plan.nodes import Alias, Node, Project
@@ -41,6 +43,14 @@ def named_columns(items: Sequence[Item]) -> tuple[Named, ...]:
         taken.add(name.lower())
         columns.append(Named(name, item.expression))
     return tuple(columns)
+
+
+def position(node: exp.Expr) -> int | None:
+    """The number by which GROUP BY or ORDER BY calls a column of the select list; None for anything else."""
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    text = str(node.this)
+    return int(text) if text.isdigit() and len(text) < 10 else 0
 
 
 def positions(count: int) -> str:

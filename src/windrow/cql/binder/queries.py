@@ -8,7 +8,7 @@ from windrow.catalog import Catalog
 from windrow.cql.binder.blocks import BlockBinder
 from windrow.cql.binder.expressions import ExpressionBinder
 from windrow.cql.binder.internal import check_internal, has_internal
-from windrow.cql.binder.output_columns import aligned, positions
+from windrow.cql.binder.output_columns import aligned, position, positions
 from windrow.cql.binder.scope import RelationScope, Scope
 from windrow.cql.binder.slides import check_slides
 from windrow.cql.binder.tables import check_tables
@@ -185,9 +185,9 @@ def _output_of(tree: exp.Expr) -> OutputSyntax | None:
 
 def _selected(node: exp.Expr, plan: Node, tree: exp.Expr) -> str | None:
     """The column of the answer that a sort key repeats, by position or by its expression."""
-    if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
-        position = int(node.this)
-        return plan.schema.names[position - 1] if 1 <= position <= len(plan.schema) else None
+    number = position(node)
+    if number is not None:
+        return plan.schema.names[number - 1] if 1 <= number <= len(plan.schema) else None
     if not isinstance(tree, exp.Select) or len(tree.expressions) != len(plan.schema):
         return None
     for item, name in zip(tree.expressions, plan.schema.names, strict=True):

@@ -6,6 +6,7 @@ one thing or is refused. Sub-queries and windows come from the grammars that inh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import date
 from typing import NoReturn, TypeVar
@@ -55,6 +56,8 @@ _CASE = "CASE WHEN condition THEN value ELSE value END"
 _DOUBLED = {"=": "equality is written with one =", "&": "write AND", "|": "write OR, or || between texts"}
 _EXPRESSION = "write a column, a constant, a call or something in parentheses"
 MAX_NESTING = 40  # of atoms in each other; more is refused before Python's own limit is reached
+_NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_WHOLE = re.compile(r"[0-9]{1,18}")
 NAME_TOKENS = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 
 
@@ -134,12 +137,21 @@ class ExpressionGrammar(parser.Parser):
         self._advance()
         return self.expression(exp.Identifier(this=token.text, quoted=quoted), token)
 
+    def number(self) -> str:
+        """The digits of a number, which comes next."""
+        text = str(self._curr.text)
+        if not _NUMBER.fullmatch(text):
+            self.fail(f"{self.found} is not a number", "write it as 10, 0.5 or 1e9")
+        self._advance()
+        return text
+
     def whole_number(self, what: str) -> int:
         token = self._curr
-        if not token or token.token_type != TokenType.NUMBER or not token.text.isdigit():
+        if not token or token.token_type != TokenType.NUMBER:
             self.fail(f"{what} is missing, here is {self.found}", "write a whole number, such as 10")
-        self._advance()
-        return int(token.text)
+        if not _WHOLE.fullmatch(token.text):
+            self.fail(f"{self.found} is not {what}", "write a whole number of up to 18 digits, such as 10")
+        return int(self.number())
 
     def string(self, what: str) -> str:
         token = self._curr
@@ -170,8 +182,7 @@ class ExpressionGrammar(parser.Parser):
         total, parts = 0, 0
         while self._at_number() and (parts == 0 or self._next.text.upper() in UNITS):
             sign = -1 if self._match(TokenType.DASH) else 1
-            number = self._curr.text
-            self._advance()
+            number = self.number()
             if not self._at_unit():
                 self._missing_unit(number, after)
             total += sign * duration_of(number, self._unit())
@@ -285,8 +296,7 @@ class ExpressionGrammar(parser.Parser):
         """A constant, a column, a call, CASE, or something in parentheses."""
         kind = first.token_type
         if kind == TokenType.NUMBER:
-            self._advance()
-            return self.expression(exp.Literal.number(first.text), first)
+            return self.expression(exp.Literal.number(self.number()), first)
         if kind == TokenType.DOT and self._next and self._next.token_type == TokenType.NUMBER:
             self._advance(2)
             return self.at(exp.Literal.number(f"0.{self._prev.text}"), first)

@@ -106,7 +106,7 @@ class QueryGrammar(WindowGrammar):
         return self.at(node, first)
 
     def _missing_from(self) -> None:
-        if self._curr and self._curr.token_type in NAME_TOKENS:
+        if self._curr and self._curr.token_type in (*NAME_TOKENS, TokenType.ALIAS):
             self.fail(f"{self.found} cannot stand here", "columns are separated by commas, aliases written with AS")
         hint = self.stray_hint() or "a query reads at least one stream, window or table"
         self.fail(f"FROM is missing, here is {self.found}", hint)

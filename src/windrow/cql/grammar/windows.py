@@ -171,6 +171,10 @@ class WindowGrammar(ExpressionGrammar):
             node.set("slide", RowCount(self._count("SLIDE")))
             self._advance()
             return
+        counts_rows = isinstance(node.args["extent"], Rows)
+        if counts_rows and self._at_number() and self._next and self._next.token_type != TokenType.VAR:
+            node.set("slide", RowCount(self._count("SLIDE")))  # [ROWS 1000 SLIDE 100]
+            return
         first = self._curr
         slide = self.duration("SLIDE")
         if slide <= 0:
