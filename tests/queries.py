@@ -18,29 +18,29 @@ class Relation:
     alias: str
 
 
-durations = st.sampled_from(["1 SECOND", "10 s", "90 sec", "2 MINUTES", "1 hour 30 minutes", "250 ms", "1 day"])
-slides = st.sampled_from(["", " SLIDE 7 SECONDS", " SLIDE 1 min"])
+durations = st.sampled_from(["1 SECOND", "2 s", "3500 ms", "5 sec", "1 MINUTE", "1 hour 30 minutes"])
+slides = st.sampled_from(["", "", " SLIDE 2 SECONDS", " SLIDE 3 s"])
 
 
 @st.composite
 def time_windows(draw: st.DrawFn, slide: str = "") -> str:
-    form = draw(st.sampled_from(["RANGE {d}", "WINDOW {d}", "RANGE FROM 3 HOURS TO {d} AGO"]))
-    length = draw(durations if "AGO" not in form else st.just("1 MINUTE"))
+    form = draw(st.sampled_from(["RANGE {d}", "WINDOW {d}", "RANGE FROM 6 s TO {d} AGO"]))
+    length = draw(durations if "AGO" not in form else st.sampled_from(["2 SECONDS", "0 s"]))
     return f"[{form.format(d=length)}{slide}]"
 
 
 @st.composite
 def windows(draw: st.DrawFn, slide: str = "") -> str:
     """Any window of the language, with the slide of the query where it takes one."""
-    count = draw(st.integers(1, 50))
-    open_forms = ["", "[RANGE UNBOUNDED]", "[SINCE '2026-01-01 00:00:00']", "[NOW]"]
+    count = draw(st.integers(1, 6))
+    open_forms = ["", "[RANGE UNBOUNDED]", "[SINCE '2026-01-01 00:00:05']", "[NOW]"]
     rows = [
         f"[ROWS {count}{slide}]",
         f"[PARTITION BY a ROWS {count}{slide}]",
-        f"[ROWS FROM {count + 5} TO {count} AGO{slide}]",
+        f"[ROWS FROM {count + 2} TO {count} AGO{slide}]",
     ]
-    fixed = ["[FROM '2026-01-01 00:00:00' TO '2026-01-02 12:30:00.5']"]
-    plain = ["[PARTITION BY a, b WHERE v > 1]", f"[ROWS {count} SLIDE 3 ROWS]", "[RANGE 1 HOUR SLIDE 5 ROWS]"]
+    fixed = ["[FROM '2026-01-01 00:00:03' TO '2026-01-01 00:00:07.5']"]
+    plain = ["[PARTITION BY a, b WHERE v > 1]", f"[ROWS {count} SLIDE 3 ROWS]", "[RANGE 4 s SLIDE 2 ROWS]"]
     pool = open_forms + rows + fixed + ([] if slide else plain)
     return draw(st.one_of(time_windows(slide), st.sampled_from(pool)))
 

@@ -34,7 +34,7 @@ from windrow.cql import (
     statements,
 )
 from windrow.errors import CatalogError, WindrowError
-from windrow.optimizer import optimize
+from windrow.optimizer import REQUIRED, RULES, optimize
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.explain import Explanation, explain, json_text, picture_text, tree_text
 from windrow.plan.functions import scalar_names
@@ -156,7 +156,7 @@ class Session:
 
     def optimized(self, plan: Node) -> Node:
         """The plan that runs: rewritten by the optimizer unless it is set off."""
-        return optimize(plan) if self.catalog.setting("optimizer") == "on" else plan
+        return optimize(plan, RULES if self.catalog.setting("optimizer") == "on" else REQUIRED)
 
     def _explained(self, statement: Statement, explanation: Explanation) -> str:
         form = statement.form if isinstance(statement, Explain) and statement.form else self.catalog.setting("explain")

@@ -8,14 +8,17 @@ from windrow.optimizer.push_down_table_join import push_down_table_join
 from windrow.plan.nodes import Node
 from windrow.plan.rewrite import Rule, top_down
 
+# Without these a plan has no meaning: they run even when the optimizer is set off.
+REQUIRED: tuple[Rule, ...] = (push_down_table_join,)
+
 RULES: tuple[Rule, ...] = (
     merge_selections,
     push_down_selection,  # before the table join, which goes below the selections that are left
-    push_down_table_join,
+    *REQUIRED,
 )
 
 
-def optimize(plan: Node) -> Node:
-    for rule in RULES:
+def optimize(plan: Node, rules: tuple[Rule, ...] = RULES) -> Node:
+    for rule in rules:
         plan = top_down(plan, rule)
     return plan

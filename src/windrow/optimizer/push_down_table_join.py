@@ -13,17 +13,18 @@ from windrow.plan.pattern import Pattern
 
 
 def push_down_table_join(node: Node) -> Node | None:
-    if (
-        not isinstance(node, Join)
-        or not is_non_retroactive(node.right)
-        or node.kind not in (JoinKind.INNER, JoinKind.LEFT)
-    ):
+    if not isinstance(node, Join) or is_non_retroactive(node.left) == is_non_retroactive(node.right):
         return None
-    stream = node.left
-    if update_pattern(stream) is not Pattern.STR:
+    table_first = is_non_retroactive(node.left)
+    stream = node.right if table_first else node.left
+    if update_pattern(stream) is not Pattern.STR or node.kind is JoinKind.FULL:
         return None
+
+    def joined(below: Node) -> Node:
+        return node.with_inputs(node.left, below) if table_first else node.with_inputs(below, node.right)
+
     if isinstance(stream, Filter | Sort):
-        return stream.with_inputs(node.with_inputs(stream.input, node.right))
+        return stream.with_inputs(joined(stream.input))
     if isinstance(stream, SemiJoin | AntiJoin):
-        return stream.with_inputs(node.with_inputs(stream.left, node.right), stream.right)
+        return stream.with_inputs(joined(stream.left), stream.right)
     return None

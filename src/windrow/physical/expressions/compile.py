@@ -34,14 +34,20 @@ class ExpressionCompiler:
         """A function that gives a column of the batch's length."""
         if isinstance(expression, ColumnReference):
             return self._reference(expression)
-        evaluate = self._compile(expression)
-        return lambda batch: spread(evaluate(batch), len(batch))
+        evaluate, of, dictionary = self._compile(expression), expression.type, self._dictionary
+
+        def computed(batch: Batch) -> Column:
+            return spread(evaluate(batch), len(batch)) if len(batch) else nulls(of, 0, dictionary)
+
+        return computed
 
     def predicate(self, expression: Expression) -> Predicate:
         """A function that gives True where the condition is true."""
         evaluate = self._compile(expression)
 
         def holds(batch: Batch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+            if not len(batch):
+                return np.zeros(0, np.bool_)
             return np.ascontiguousarray(np.broadcast_to(logic.is_true(evaluate(batch)), len(batch)))
 
         return holds

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from windrow.plan.analysis.per_node import per_node
+from windrow.plan.analysis.update_pattern import gives_stream
 from windrow.plan.expressions import Column
 from windrow.plan.functions import conjuncts, equal_columns
 from windrow.plan.nodes import (
@@ -68,7 +69,9 @@ def _one(names: Iterable[str]) -> frozenset[Key]:
 def _window_keys(node: Windowed) -> frozenset[Key]:
     extent = node.window.extent
     newest_only = isinstance(extent, Latest) or (isinstance(extent, Rows) and extent.count == 1)
-    return _one(node.window.partition) if newest_only else keys(node.input)
+    if newest_only:
+        return _one(node.window.partition)
+    return frozenset() if gives_stream(node.input) else keys(node.input)
 
 
 def _renamed(node: Project | Alias, names: dict[str, str]) -> frozenset[Key]:

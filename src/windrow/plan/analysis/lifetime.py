@@ -26,7 +26,7 @@ from windrow.plan.nodes import (
     Windowed,
 )
 from windrow.plan.pattern import Pattern
-from windrow.plan.windows import Between, Latest, Now, Range, RangeAgo, RowCount, Rows, RowsAgo, Since, Window
+from windrow.plan.windows import Between, Extent, Latest, Now, Range, RangeAgo, RowCount, Rows, RowsAgo, Since, Window
 from windrow.units import format_duration, format_timestamp
 
 
@@ -93,28 +93,39 @@ def _windowed(node: Windowed) -> Lifetime:
 def _window_lifetime(window: Window) -> Lifetime:
     extent, slide = window.extent, window.slide
     if isinstance(slide, RowCount):
-        return Lifetime(f"every {slide.count} rows", "a later refresh: negative tuple")
-    begin = "ts" if slide is None else f"next multiple of {format_duration(slide)} after ts"
+        return Lifetime(f"the next of every {slide.count} rows", "a later one of them: negative tuple")
     if isinstance(extent, Range):
-        end = f"ts + {format_duration(extent.length)}"
-        return Lifetime(begin, end if slide is None else f"next multiple of {format_duration(slide)} after {end}")
+        return Lifetime(_refresh("ts", slide), _refresh(f"ts + {format_duration(extent.length)}", slide))
     if isinstance(extent, RangeAgo):
-        return Lifetime(f"ts + {format_duration(extent.end)}", f"ts + {format_duration(extent.begin)}")
+        begin = "ts" if extent.end == 0 else f"ts + {format_duration(extent.end)}"
+        return Lifetime(_refresh(begin, slide), _refresh(f"ts + {format_duration(extent.begin)}", slide))
     if isinstance(extent, Now):
         return Lifetime("ts", "ts + 1 MICROSECOND")
     if isinstance(extent, Between):
         return Lifetime(f"ts, until {format_timestamp(extent.end)}", NEVER)
     if isinstance(extent, Since):
-        return Lifetime(f"ts, from {format_timestamp(extent.begin)} on", NEVER)
-    return Lifetime(begin, _count_end(extent))
+        return Lifetime(_refresh(f"ts, from {format_timestamp(extent.begin)} on", slide), NEVER)
+    return _count_lifetime(extent, slide)
 
 
-def _count_end(extent: object) -> str:
+def _refresh(moment: str, slide: int | None) -> str:
+    return moment if slide is None else f"the first multiple of {format_duration(slide)} after {moment}"
+
+
+def _count_lifetime(extent: Extent, slide: int | None) -> Lifetime:
+    begin = _refresh("ts", slide)
     if isinstance(extent, Rows):
         which = f" with the same {', '.join(extent.partition)}" if extent.partition else ""
-        return f"the {extent.count}. row{which} after it: negative tuple"
+        return Lifetime(begin, f"the {_ordinal(extent.count)} row{which} after it: negative tuple")
     if isinstance(extent, RowsAgo):
-        return f"the {extent.begin}. row after it: negative tuple"
+        first = begin if extent.end == 0 else _refresh(f"the {_ordinal(extent.end)} row after it", slide)
+        return Lifetime(first, f"the {_ordinal(extent.begin)} row after it: negative tuple")
     if isinstance(extent, Latest):
-        return f"the next row with the same {', '.join(extent.partition)}: negative tuple"
-    return NEVER
+        return Lifetime(begin, f"the next row with the same {', '.join(extent.partition)}: negative tuple")
+    return Lifetime(begin, NEVER)
+
+
+def _ordinal(number: int) -> str:
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"

@@ -13,6 +13,7 @@ from typing import Protocol
 from windrow.plan.analysis.keys import keys
 from windrow.plan.analysis.refreshes import slides_below
 from windrow.plan.analysis.relations import is_relation
+from windrow.plan.analysis.update_pattern import gives_stream, update_pattern
 from windrow.plan.expressions import Call, Column, Expression, Literal
 from windrow.plan.functions import conjuncts, equal_columns
 from windrow.plan.nodes import (
@@ -27,6 +28,7 @@ from windrow.plan.nodes import (
     Join,
     Limit,
     Node,
+    OutputStream,
     Project,
     SemiJoin,
     Stream,
@@ -34,6 +36,7 @@ from windrow.plan.nodes import (
     Union,
     Windowed,
 )
+from windrow.plan.pattern import Pattern
 from windrow.plan.schema import unqualified
 from windrow.plan.windows import Latest, Now, Range, RangeAgo, RowCount, Rows, RowsAgo, Window
 from windrow.units import SECOND
@@ -109,7 +112,8 @@ class Rates:
             below = self.of(node.input)
             return Estimate(below.rate, min(below.rows, float(node.count)), below.assumed)
         below = self.of(node.inputs[0])
-        return Estimate(below.rate, FOREVER, below.assumed) if isinstance(node, AppendOnly) else below
+        stays = isinstance(node, AppendOnly | OutputStream) and update_pattern(node) is Pattern.MONOTONIC
+        return Estimate(below.rate, FOREVER, below.assumed) if stays else below
 
     def _source(self, node: Stream | Table) -> Estimate:
         measured = self._statistics.rate(node.name)
@@ -121,7 +125,8 @@ class Rates:
 
     def _windowed(self, node: Windowed) -> Estimate:
         below = self.of(node.input)
-        return Estimate(below.rate, min(below.rows, self._in_view(node, below.rate)), below.assumed)
+        rows = FOREVER if gives_stream(node.input) else below.rows
+        return Estimate(below.rate, min(rows, self._in_view(node, below.rate)), below.assumed)
 
     def _in_view(self, node: Windowed, rate: float) -> float:
         window, extent = node.window, node.window.extent
@@ -154,6 +159,9 @@ class Rates:
     def _part_selectivity(self, node: Node, part: Expression) -> float:
         if not isinstance(part, Call):
             return OTHER
+        pair = equal_columns(part)
+        if pair is not None:
+            return 1 / max(self.distinct(node, column.name) for column in pair)
         if part.function in ("<", "<=", ">", ">="):
             return INEQUALITY
         column, constant = part.arguments[0], part.arguments[-1]

@@ -40,7 +40,7 @@ class Explanation:
     def grows(self) -> tuple[str, ...]:
         """The state that grows for ever, in words."""
         return tuple(
-            f"{node.operator.lower()} ({node.detail}): its {entry.what}"
+            f"the {entry.what} of {node.operator} {node.detail}"
             for node in _walk(self.plan)
             for entry in node.state
             if not entry.is_bounded

@@ -39,7 +39,8 @@ def _node_lines(node: ExplainedNode, first: str, rest: str) -> list[str]:
 def entry_text(entry: StateEntry, name: bool = True) -> str:
     """`left in a FIFO of basic windows, ~600,000 rows`."""
     what = f"{entry.what} in " if name else ""
-    size = f"~{number(entry.rows)} rows" if entry.is_bounded else "growing for ever"
+    rows = "row" if entry.rows == 1 else "rows"
+    size = f"~{number(entry.rows)} {rows}" if entry.is_bounded else "growing for ever"
     return f"{what}{entry.structure.value}, {size}"
 
 
