@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from windrow.cli.run import run_local
 from windrow.cli.show import show_explanations
 from windrow.errors import WindrowError
 from windrow.session import FORMS, Session
@@ -53,6 +54,17 @@ def explain(
         show_explanations(Console(), explanations)
     else:
         sys.stdout.write(FORMS[form.value](explanations) + "\n")
+
+
+@app.command()
+def run(
+    file: Annotated[Path, typer.Argument(help="A file of CQL statements.", show_default=False)],
+    local: Annotated[bool, typer.Option("--local", help="Run in this process.")] = False,
+) -> None:
+    """Run the queries of a file until all its sources have ended, with live answers in the terminal."""
+    if not local:
+        raise WindrowError("this version runs in this process only", f"write windrow run {file} --local")
+    run_local(_text(file, None), Console())
 
 
 def _text(file: Path | None, statements: str | None) -> str:

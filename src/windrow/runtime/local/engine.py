@@ -21,6 +21,7 @@ from windrow.plan.nodes import Node, Stream
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.intake import BEGINNING, Intake
 from windrow.runtime.local.query import Query
+from windrow.runtime.local.sinks import sink_of
 from windrow.runtime.local.sources import rows_table, source_of, tables_of
 from windrow.session import Result, Session
 from windrow.units import FOREVER
@@ -58,6 +59,11 @@ class Engine:
         late = "" if slack is None else f" SLACK {slack}"
         self.sql(f'CREATE STREAM "{name}" ({columns}) TIMESTAMP BY "{timestamp}"{late}')
         self._sources[name.lower()] = _with_first(first, tables)
+
+    @property
+    def queries(self) -> list[Query]:
+        """The running queries, in the order they were created."""
+        return list(self._queries.values())
 
     def query(self, cql: str, name: str | None = None) -> Query:
         """Keep the answer of a query up to date from now on."""
@@ -150,7 +156,9 @@ class Engine:
         strategy = Strategy(self.session.catalog.setting("strategy"))
         self._dataflow.add(entry.name.lower(), plan, self.watermark, strategy)
         explanation = self.session.explanation(entry.name, entry.plan)
-        self._queries[entry.name.lower()] = Query(self, entry.name, plan, explanation)
+        query = self._queries[entry.name.lower()] = Query(self, entry.name, plan, explanation)
+        if entry.sink is not None:
+            query.subscribe(sink_of(entry.sink, entry.name))
 
     def _intake(self, stream: str) -> Intake:
         found = self._intakes.get(stream.lower())
@@ -167,6 +175,11 @@ class Engine:
         """Streams that a query reads; the others are not waited for."""
         plans: list[Node] = [query.plan for query in self._queries.values()]
         return {node.name.lower() for plan in plans for node in plan.walk() if isinstance(node, Stream)}
+
+    @property
+    def last_row(self) -> int:
+        """The latest timestamp that any stream has shown."""
+        return max((intake.newest for intake in self._intakes.values()), default=BEGINNING)
 
     def _beat(self) -> None:
         """Streams that were silent for the length of their heartbeat move on with the clock."""

@@ -50,6 +50,7 @@ class Intake:
         self.rejected, self.late = Aside(), Aside()
         self.rows = 0
         self.watermark = BEGINNING
+        self.newest = BEGINNING  # the largest timestamp seen
         self._dictionary = dictionary
         self._types = tuple(column.type for column in stream.columns)
         self._waiting: list[Batch] = []
@@ -70,7 +71,8 @@ class Intake:
         if not len(ts):
             return
         self.rows += len(ts)
-        self.watermark = max(self.watermark, int(ts.max()) - self.stream.slack)
+        self.newest = max(self.newest, int(ts.max()))
+        self.watermark = max(self.watermark, self.newest - self.stream.slack)
         self._waiting.append(inserts(tuple(columns), ts))
 
     def finish(self) -> None:

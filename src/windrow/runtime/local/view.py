@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.batch import Batch, alive_at, concat, consolidate
+from windrow.units import FOREVER
 
 
 class View:
@@ -17,10 +18,13 @@ class View:
     def __len__(self) -> int:
         return sum(len(batch) for batch in self._batches)
 
-    def apply(self, changes: Batch, watermark: int) -> None:
+    def add(self, changes: Batch) -> None:
         if len(changes):
             self._batches.append(changes)
-        if len(self) > 2 * self._size_after_tidying + 1024:
+
+    def move_on(self, watermark: int) -> None:
+        """Nothing before the watermark will be asked for any more; when the sources have ended, all of it may be."""
+        if watermark != FOREVER and len(self) > 2 * self._size_after_tidying + 1024:
             self._tidy(watermark)
 
     def at(self, instant: int) -> Batch | None:
