@@ -1,0 +1,40 @@
+"""The order of rows in a stream: by time, then by the tie columns, then by the row's values in column order.
+
+An answer may depend on the bag of rows, never on the order in which they were delivered; where the order of rows
+matters (count windows, FIRST and LAST, LIMIT), this is it. Nulls come first. Rows without ties in time cost one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from windrow.batch.arrays import Array
+from windrow.batch.batch import Batch
+from windrow.batch.column import WIDE, Column, order_of
+
+
+def in_row_order(rows: Batch, ties: Sequence[int] = ()) -> Batch:
+    rows = rows.sorted_by_time()
+    if len(rows) < 2:
+        return rows
+    same = rows.ts[1:] == rows.ts[:-1]
+    if not same.any():
+        return rows
+    tied = np.zeros(len(rows), np.bool_)
+    tied[1:] |= same
+    tied[:-1] |= same
+    places = np.flatnonzero(tied)
+    few = rows.take(places)
+    rest = [ordinal for ordinal in range(len(rows.columns)) if ordinal not in ties]
+    keys = [key for ordinal in [*ties, *rest] for key in _keys(few.columns[ordinal])]
+    order = np.arange(len(rows))
+    order[places] = places[np.lexsort((*reversed(keys), few.ts))]
+    return rows.take(order)
+
+
+def _keys(column: Column) -> list[Array]:
+    """What to sort a column by, the most important first."""
+    values = [column.values["hi"], column.values["lo"]] if column.values.dtype == WIDE else [order_of(column)]
+    return values if column.valid is None else [column.valid, *values]

@@ -1,0 +1,29 @@
+"""The catalog: what names stand for, what was measured, what was set; durable in a folder."""
+
+from windrow.catalog.catalog import Catalog
+from windrow.catalog.entries import (
+    AggregateEntry,
+    ColumnDefinition,
+    Connector,
+    Entry,
+    QueryEntry,
+    StreamEntry,
+    TableEntry,
+    WindowEntry,
+    fields_of,
+)
+from windrow.catalog.settings import SETTINGS
+
+__all__ = [
+    "SETTINGS",
+    "AggregateEntry",
+    "Catalog",
+    "ColumnDefinition",
+    "Connector",
+    "Entry",
+    "QueryEntry",
+    "StreamEntry",
+    "TableEntry",
+    "WindowEntry",
+    "fields_of",
+]

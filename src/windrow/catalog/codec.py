@@ -1,0 +1,70 @@
+"""Catalog entries as JSON values and back."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from decimal import Decimal
+from typing import Any
+
+from windrow.catalog.entries import KINDS, ColumnDefinition, Connector, Entry
+from windrow.types import SIMPLE_TYPES, DecimalType, Type, decimal
+
+Json = dict[str, Any]
+_DECIMAL = re.compile(r"DECIMAL\((\d+), (\d+)\)\Z")
+_NOT_STORED = "plan"
+
+
+def encode(entry: Entry) -> Json:
+    stored = (field.name for field in fields(entry) if field.name != _NOT_STORED)
+    return {"kind": entry.kind, **{name: _value(getattr(entry, name)) for name in stored}}
+
+
+def decode(stored: Json) -> Entry:
+    """An entry from what `encode` made; KeyError or ValueError when it is something else."""
+    of = KINDS[stored["kind"]]
+    values = {name: value for name, value in stored.items() if name != "kind"}
+    if "columns" in values:
+        values["columns"] = tuple(
+            ColumnDefinition(column["name"], decode_type(column["type"]), column["nullable"])
+            for column in values["columns"]
+        )
+    for name in ("connector", "sink"):
+        if values.get(name) is not None:
+            values[name] = _connector(values[name])
+    for name in ("ties", "primary_key", "uses"):
+        if name in values:
+            values[name] = tuple(values[name])
+    return of(**values)
+
+
+def _value(value: object) -> object:
+    if isinstance(value, Type):
+        return str(value)
+    if isinstance(value, Decimal):
+        return {"decimal": str(value)}
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    if isinstance(value, tuple):
+        return [_value(item) for item in value]
+    if isinstance(value, ColumnDefinition | Connector):
+        return {field.name: _value(getattr(value, field.name)) for field in fields(value)}
+    return value
+
+
+def _connector(stored: Json) -> Connector:
+    arguments = tuple(_constant(value) for value in stored["arguments"])
+    options = tuple((name, _constant(value)) for name, value in stored["options"])
+    return Connector(stored["name"], arguments, options)
+
+
+def _constant(stored: Any) -> Any:
+    if isinstance(stored, dict):
+        return Decimal(stored["decimal"]) if "decimal" in stored else bytes.fromhex(stored["bytes"])
+    return stored
+
+
+def decode_type(text: str) -> Type:
+    digits = _DECIMAL.match(text)
+    of: Type | DecimalType = decimal(int(digits[1]), int(digits[2])) if digits else SIMPLE_TYPES[text]
+    return of

@@ -1,0 +1,103 @@
+"""What the catalog holds: streams, tables, windows, queries and user-defined aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from windrow.plan.expressions import Value
+from windrow.plan.nodes import Node
+from windrow.plan.schema import Field
+from windrow.types import Type
+from windrow.units import NO_TIME, Duration
+
+
+@dataclass(frozen=True)
+class ColumnDefinition:
+    name: str
+    type: Type
+    nullable: bool = True
+
+
+@dataclass(frozen=True)
+class Connector:
+    """Where rows come from or go to: `parquet('folder', max_files => 10)`."""
+
+    name: str
+    arguments: tuple[Value, ...] = ()
+    options: tuple[tuple[str, Value], ...] = ()
+
+    def option(self, name: str) -> Value:
+        return dict(self.options).get(name)
+
+
+@dataclass(frozen=True)
+class StreamEntry:
+    """A stream; no timestamp column means arrival time, ties are broken by `ties` and then by the row's values."""
+
+    kind: ClassVar[str] = "stream"
+    name: str
+    columns: tuple[ColumnDefinition, ...]
+    connector: Connector | None = None
+    timestamp: str | None = None
+    ties: tuple[str, ...] = ()
+    slack: Duration = NO_TIME
+    lifetime: str | None = None
+    heartbeat: Duration | None = None
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """A table; `effective` names the column that says when a row of its source takes effect."""
+
+    kind: ClassVar[str] = "table"
+    name: str
+    columns: tuple[ColumnDefinition, ...]
+    primary_key: tuple[str, ...] = ()
+    retroactive: bool = True
+    connector: Connector | None = None
+    effective: str | None = None
+
+
+@dataclass(frozen=True)
+class WindowEntry:
+    """A named query that others read; its plan is bound from its text, and not stored."""
+
+    kind: ClassVar[str] = "window"
+    name: str
+    text: str
+    uses: tuple[str, ...] = ()
+    plan: Node | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class QueryEntry:
+    """A persistent query: its answer is kept up to date until it is dropped."""
+
+    kind: ClassVar[str] = "query"
+    name: str
+    text: str
+    uses: tuple[str, ...] = ()
+    best_effort: bool = False
+    sink: Connector | None = None
+    plan: Node | None = field(default=None, compare=False, repr=False)
+
+
+Entry = StreamEntry | TableEntry | WindowEntry | QueryEntry
+KINDS: dict[str, type[Entry]] = {of.kind: of for of in (StreamEntry, TableEntry, WindowEntry, QueryEntry)}
+
+
+@dataclass(frozen=True)
+class AggregateEntry:
+    """A user-defined aggregate; `make` gives a fresh accumulator. It lives in the process, not in the folder."""
+
+    name: str
+    arguments: tuple[Type, ...]
+    result: Type
+    make: Callable[[], object] = field(compare=False, repr=False)
+    subtractable: bool = False
+
+
+def fields_of(entry: StreamEntry | TableEntry) -> tuple[Field, ...]:
+    return tuple(Field(column.name, column.type) for column in entry.columns)

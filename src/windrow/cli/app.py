@@ -1,0 +1,88 @@
+"""The commands, one function each; errors are shown as a person would want to read them."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from windrow.cli.run import run_local
+from windrow.cli.show import show_explanations
+from windrow.errors import WindrowError
+from windrow.session import FORMS, Session
+
+app = typer.Typer(
+    help="Windrow keeps the answers of SQL queries over sliding windows up to date.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class Form(str, Enum):
+    TREE = "tree"
+    JSON = "json"
+    PICTURE = "picture"
+
+
+@app.callback()
+def windrow() -> None:
+    """Windrow keeps the answers of SQL queries over sliding windows up to date."""
+
+
+@app.command()
+def explain(
+    file: Annotated[Path | None, typer.Argument(help="A file of CQL statements.", show_default=False)] = None,
+    statements: Annotated[
+        str | None, typer.Option("-e", help="Statements instead of a file.", show_default=False)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print a list of plans as JSON.")] = False,
+    picture: Annotated[
+        bool, typer.Option("--picture", help="Print Graphviz text: windrow explain F --picture | dot -Tsvg.")
+    ] = False,
+) -> None:
+    """Show the plan of every query: update patterns, state, sizes. Sources need not exist."""
+    if json and picture:
+        raise WindrowError("--json and --picture are two forms", "choose one of them")
+    explanations = Session().explain(_text(file, statements))
+    form = Form.JSON if json else Form.PICTURE if picture else Form.TREE
+    if form is Form.TREE and sys.stdout.isatty():
+        show_explanations(Console(), explanations)
+    else:
+        sys.stdout.write(FORMS[form.value](explanations) + "\n")
+
+
+@app.command()
+def run(
+    file: Annotated[Path, typer.Argument(help="A file of CQL statements.", show_default=False)],
+    local: Annotated[bool, typer.Option("--local", help="Run in this process.")] = False,
+) -> None:
+    """Run the queries of a file until all its sources have ended, with live answers in the terminal."""
+    if not local:
+        raise WindrowError("this version runs in this process only", f"write windrow run {file} --local")
+    run_local(_text(file, None), Console())
+
+
+def _text(file: Path | None, statements: str | None) -> str:
+    if statements is not None and file is None:
+        return statements
+    if file is None or statements is not None:
+        raise WindrowError("give a file, or statements after -e", "windrow explain examples/traffic.cql")
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise WindrowError(f"{file} cannot be read: {reason}") from None
+
+
+def main() -> None:
+    """Run a command; 1 is an error of the user's, shown without a trace."""
+    try:
+        app()
+    except WindrowError as error:
+        Console(stderr=True, highlight=False).print(str(error), style="red", markup=False, soft_wrap=True)
+        sys.exit(1)

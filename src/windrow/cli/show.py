@@ -1,0 +1,42 @@
+"""Plans in a terminal: a tree in colours, one colour an update pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
+
+from windrow.plan.analysis.lifetime import NEVER
+from windrow.plan.explain import ExplainedNode, Explanation
+from windrow.plan.explain.tree import entry_text, number, remarks
+from windrow.plan.pattern import MEANINGS, Pattern
+
+_COLOURS = {Pattern.MONOTONIC: "green", Pattern.WKS: "cyan", Pattern.WK: "yellow", Pattern.STR: "red"}
+
+
+def show_explanations(console: Console, explanations: Iterable[Explanation]) -> None:
+    for explanation in explanations:
+        title = Text.assemble((explanation.query or "query", "bold"), ": ", explanation.text)
+        tree = Tree(title, guide_style="dim")
+        tree.add(Text(f"answer kept in {entry_text(explanation.view, name=False)}", style="dim"))
+        _grow(tree, explanation.plan)
+        console.print(tree)
+        for remark in remarks(explanation):
+            console.print(Text(remark, style="dim italic"))
+        console.print()
+    for pattern, meaning in MEANINGS.items():
+        console.print(Text(f"{pattern.value:<9}  {meaning}", style=_COLOURS[pattern]))
+
+
+def _grow(tree: Tree, node: ExplainedNode) -> None:
+    edge = (f"  [{node.pattern.value}, ~{number(node.estimate.rate)} rows/s]", _COLOURS[node.pattern])
+    label = Text.assemble((node.operator, "bold"), f" {node.detail}", edge)
+    if node.operator in ("Window", "Stream") and node.lifetime.end != NEVER:
+        label.append(f"\nlives from {node.lifetime.begin} to {node.lifetime.end}", style="dim")
+    for entry in node.state:
+        label.append(f"\nkeeps {entry_text(entry)}", style="dim")
+    branch = tree.add(label)
+    for below in node.inputs:
+        _grow(branch, below)

@@ -1,0 +1,30 @@
+"""The clock: nothing else in Windrow asks what time it is, and tests hand in one of their own."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+from windrow.units import Timestamp
+
+
+class Clock(Protocol):
+    def now(self) -> Timestamp: ...
+
+
+class SystemClock:
+    def now(self) -> Timestamp:
+        return Timestamp(time.time_ns() // 1_000)
+
+
+class ManualClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, start: int = 0) -> None:
+        self._now = start
+
+    def now(self) -> Timestamp:
+        return Timestamp(self._now)
+
+    def advance(self, microseconds: int) -> None:
+        self._now += microseconds

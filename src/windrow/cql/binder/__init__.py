@@ -1,0 +1,5 @@
+"""Binding: syntax trees become plans over the catalog, with every name looked up and every type checked."""
+
+from windrow.cql.binder.statements import bind_statement
+
+__all__ = ["bind_statement"]

@@ -1,0 +1,197 @@
+"""Binding one SELECT block: FROM, WHERE, GROUP BY, HAVING, the select list, DISTINCT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from windrow.catalog import Catalog
+from windrow.cql.binder.expressions import Aggregates, ExpressionBinder
+from windrow.cql.binder.nested_output import as_subquery, nested_outputs
+from windrow.cql.binder.output_columns import Item, named_columns, position, positions
+from windrow.cql.binder.relations import FromBinder
+from windrow.cql.binder.scope import Scope
+from windrow.cql.binder.subqueries import ConditionBinder
+from windrow.cql.syntax import WindowedCall, span_of
+from windrow.errors import CqlMeaningError, Span
+from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
+from windrow.plan.expressions import Column, Expression, Named, transform, walk
+from windrow.plan.nodes import Distinct, GroupBy, Node, Project
+from windrow.plan.schema import unqualified
+
+if TYPE_CHECKING:
+    from windrow.cql.binder.queries import QueryBinder
+
+
+@dataclass(frozen=True)
+class Source:
+    """FROM and WHERE of a block; `correlated` are the conditions that use columns of the query around it."""
+
+    plan: Node
+    scope: Scope
+    correlated: tuple[Expression, ...]
+
+
+class BlockBinder:
+    def __init__(self, queries: QueryBinder, internal: bool) -> None:
+        self._queries = queries
+        self._catalog = queries.catalog
+        self._internal = internal
+
+    def bind(self, select: exp.Select) -> Node:
+        nested = nested_outputs(select)
+        if nested:
+            for call in nested:
+                self._check_nested(call)
+            return self.bind(as_subquery(select, nested))
+        source = self.source(select, None)
+        return self._selected(select, source)
+
+    def _check_nested(self, call: WindowedCall) -> None:
+        around = call.parent
+        while around is not None and not isinstance(around, exp.Select):
+            if self._is_aggregate(around):
+                return
+            around = around.parent
+        hint = "write SUM(WSTREAM(SUM(a))[ROWS 10]), or SELECT WSTREAM(SUM(a))[ROWS 10] FROM ..."
+        raise CqlMeaningError("WSTREAM(...)[...] stands inside an aggregate", span_of(call), hint)
+
+    def source(self, select: exp.Select, outer: Scope | None) -> Source:
+        """FROM and WHERE; with an outer scope when the block is a sub-query in EXISTS or IN."""
+        relations = FromBinder(self._queries, outer, self._internal)
+        plan = relations.bind(select.args["from_"].this)
+        scope = relations.scope
+        where = select.args.get("where")
+        if where is None:
+            return Source(plan, scope, ())
+        conditions = ConditionBinder(self._queries, scope, "WHERE", None, self._internal)
+        bound = conditions.bind(where)
+        return Source(conditions.applied(plan, bound), scope, bound.correlated)
+
+    def _selected(self, select: exp.Select, source: Source) -> Node:
+        if not self.is_grouped(select):
+            plan: Node = Project(source.plan, named_columns(self.items(select.expressions, source.scope)))
+        else:
+            plan = self._grouped(select, source)
+        return Distinct(plan) if select.args.get("distinct") else plan
+
+    def is_grouped(self, select: exp.Select) -> bool:
+        if select.args.get("group") or select.args.get("having"):
+            return True
+        return any(self._is_aggregate(node) for item in select.expressions for node in item.walk())
+
+    def _is_aggregate(self, node: exp.Expr) -> bool:
+        if not isinstance(node, exp.Anonymous):
+            return False
+        name = node.name.upper()
+        return name in AGGREGATES or name in AGGREGATE_ALIASES or name in self._catalog.aggregates
+
+    def _grouped(self, select: exp.Select, source: Source) -> Node:
+        keys = self._keys(select, source.scope)
+        by_expression = {key.expression: Column(key.name, key.expression.type) for key in keys}
+        aggregates = Aggregates()
+        binder = _GroupedBinder(self._catalog, source.scope, "SELECT", aggregates, by_expression)
+        items = self._bound_items(select.expressions, source.scope, binder)
+        having = select.args.get("having")
+        binder = _GroupedBinder(self._catalog, source.scope, "HAVING", aggregates, by_expression)
+        conditions = ConditionBinder(self._queries, source.scope, "HAVING", binder, self._internal)
+        bound = None if having is None else conditions.bind(having)
+        plan: Node = GroupBy(source.plan, keys, aggregates.named)
+        if bound is not None:
+            plan = conditions.applied(plan, bound)
+        return Project(plan, named_columns(items))
+
+    def _keys(self, select: exp.Select, scope: Scope) -> tuple[Named, ...]:
+        group = select.args.get("group")
+        keys: list[Named] = []
+        for node in group.expressions if group else ():
+            expression = self._key(node, select, scope)
+            name = expression.name if isinstance(expression, Column) else f"_key{len(keys) + 1}"
+            if all(key.expression != expression for key in keys):
+                keys.append(Named(name, expression))
+        return tuple(keys)
+
+    def _key(self, node: exp.Expr, select: exp.Select, scope: Scope) -> Expression:
+        """A key by position, by the alias of a select item, or as an expression."""
+        source = node
+        number = position(node)
+        if number is not None:
+            if not 1 <= number <= len(select.expressions):
+                hint = f"use {positions(len(select.expressions))}, or a column"
+                raise CqlMeaningError("the select list has no such column", span_of(node), hint)
+            source = select.expressions[number - 1]
+        elif isinstance(node, exp.Column) and not node.table and not self._is_column(node, scope):
+            aliased = (item for item in select.expressions if isinstance(item, exp.Alias))
+            source = next((item for item in aliased if item.alias.lower() == node.name.lower()), node)
+        source = source.this if isinstance(source, exp.Alias) else source
+        return ExpressionBinder(self._catalog, scope, "GROUP BY").bind(source)
+
+    def _is_column(self, node: exp.Column, scope: Scope) -> bool:
+        return any(node.name.lower() in relation.columns for relation in scope.relations)
+
+    def items(self, nodes: Sequence[exp.Expr], scope: Scope) -> list[Item]:
+        """A select list without aggregates."""
+        return self._bound_items(nodes, scope, _RowBinder(self._catalog, scope, "SELECT"))
+
+    def _bound_items(self, nodes: Sequence[exp.Expr], scope: Scope, binder: _RowBinder | _GroupedBinder) -> list[Item]:
+        items: list[Item] = []
+        for position, node in enumerate(nodes, 1):
+            if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+                items.extend(self._star(node, scope, binder))
+                continue
+            given = node.alias if isinstance(node, exp.Alias) else None
+            source = node.this if isinstance(node, exp.Alias) else node
+            items.append(Item(binder.bind(source), given, _proposed_name(source, position), span_of(node)))
+        return items
+
+    def _star(self, node: exp.Expr, scope: Scope, binder: _RowBinder | _GroupedBinder) -> list[Item]:
+        qualifier = node.args["table"].name if isinstance(node, exp.Column) else None
+        columns = scope.star(qualifier, span_of(node))
+        return [
+            Item(binder.grouped(column, span_of(node)), None, unqualified(column.name), span_of(node))
+            for column in columns
+        ]
+
+
+class _RowBinder(ExpressionBinder):
+    """Expressions over rows."""
+
+    def grouped(self, expression: Expression, span: Span | None) -> Expression:
+        return expression
+
+
+class _GroupedBinder(ExpressionBinder):
+    """Expressions over groups: only keys and aggregates are left of the rows."""
+
+    def __init__(
+        self, catalog: Catalog, scope: Scope, clause: str, aggregates: Aggregates, keys: dict[Expression, Column]
+    ) -> None:
+        super().__init__(catalog, scope, clause, aggregates)
+        self._keys = keys
+
+    def bind(self, node: exp.Expr) -> Expression:
+        bound = super().bind(node)
+        return self.grouped(bound, span_of(node)) if self.is_outermost else bound
+
+    def grouped(self, expression: Expression, span: Span | None) -> Expression:
+        replaced = transform(expression, self._keys.get)
+        known = {column.name for column in self._keys.values()}
+        for part in walk(replaced):
+            if isinstance(part, Column) and part.name not in known and not part.name.startswith("_aggregate"):
+                place = self.places.get(part.name, span)
+                hint = f"add it to GROUP BY, or use an aggregate such as MAX({unqualified(part.name)})"
+                raise CqlMeaningError(f"{unqualified(part.name)} is neither a key nor an aggregate", place, hint)
+        return replaced
+
+
+def _proposed_name(node: exp.Expr, position: int) -> str:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Column):
+        return node.name
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower()
+    return f"column{position}"

@@ -1,0 +1,125 @@
+"""Binding FROM: relations with their windows, joined."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from windrow.catalog import Entry, StreamEntry, TableEntry, fields_of
+from windrow.cql.binder.expressions import ExpressionBinder
+from windrow.cql.binder.scope import RelationScope, Scope
+from windrow.cql.binder.windows import bind_window
+from windrow.cql.syntax import JoinSyntax, Relation, span_of
+from windrow.errors import CqlMeaningError, CqlNameError, CqlTypeError, nearest
+from windrow.plan.expressions import Expression, columns_of
+from windrow.plan.functions import SignatureError, call, conjunction
+from windrow.plan.nodes import Join, JoinKind, Node, Stream, Table, aliased
+
+if TYPE_CHECKING:
+    from windrow.cql.binder.queries import QueryBinder
+
+
+class FromBinder:
+    """Binds one FROM; `taken` are aliases of the query around it, which the plan must not use twice."""
+
+    def __init__(self, queries: QueryBinder, outer: Scope | None, internal: bool) -> None:
+        self._queries = queries
+        self._catalog = queries.catalog
+        self._internal = internal
+        self.scope = Scope(outer=outer)
+        self._taken = {name.partition(".")[0].lower() for name in _column_names(outer)}
+
+    def bind(self, node: exp.Expr) -> Node:
+        if isinstance(node, JoinSyntax):
+            return self._join(node)
+        assert isinstance(node, Relation), node
+        return self._relation(node)
+
+    def _relation(self, node: Relation) -> Node:
+        alias = node.args.get("alias")
+        named = isinstance(node.this, exp.Identifier)
+        visible = alias.name if alias else node.this.name if named else self._queries.fresh_alias()
+        name = self._free_alias(visible)
+        windowed = node.args.get("window") is not None
+        plan = self._named(node.this, name) if named else self._subquery(node.this, name, windowed)
+        if windowed:
+            plan = bind_window(self._catalog, plan, visible, node.args["window"], self._internal)
+        self.scope.add(RelationScope.of(visible, plan), span_of(node))
+        return plan
+
+    def _free_alias(self, name: str) -> str:
+        """The alias itself unless the query around this one uses it; then a numbered one."""
+        number, free = 0, name
+        while free.lower() in self._taken:
+            number += 1
+            free = f"{name}_{number}"
+        return free
+
+    def _subquery(self, query: exp.Expr, name: str, windowed: bool) -> Node:
+        """Windows below a windowed sub-query decide for themselves whether they are internal."""
+        return aliased(self._queries.nested(query, internal=self._internal and not windowed), name)
+
+    def _named(self, identifier: exp.Identifier, alias: str) -> Node:
+        common = self._queries.common(identifier.name)
+        if common is not None:
+            return aliased(common, alias)
+        entry = self._catalog.get(identifier.name)
+        if entry is None:
+            known = [*self._catalog.names(), *self._queries.common_names()]
+            hint = nearest(identifier.name, known, "streams, tables, windows and queries")
+            message = f"there is no stream, table, window or query {identifier.name}"
+            raise CqlNameError(message, span_of(identifier), hint)
+        self._queries.uses.append(entry.name)
+        return self._entry(entry, alias)
+
+    def _entry(self, entry: Entry, alias: str) -> Node:
+        # A relation that is called by its name in another case keeps the name it was created with.
+        alias = entry.name if alias.lower() == entry.name.lower() else alias
+        if isinstance(entry, StreamEntry):
+            return Stream(entry.name, alias, fields_of(entry), entry.timestamp, entry.lifetime)
+        if isinstance(entry, TableEntry):
+            return Table(entry.name, alias, fields_of(entry), entry.primary_key, entry.retroactive)
+        assert entry.plan is not None, f"{entry.name} has not been bound"
+        return aliased(entry.plan, alias)
+
+    def _join(self, node: JoinSyntax) -> Node:
+        left = self.bind(node.this)
+        first_right = len(self.scope.relations)
+        right = self.bind(node.expression)
+        kind = JoinKind.INNER if node.args["kind"] == "CROSS" else JoinKind[node.args["kind"]]
+        condition = self._condition(node, left, right, first_right)
+        return Join(left, right, condition, kind)
+
+    def _condition(self, node: JoinSyntax, left: Node, right: Node, first_right: int) -> Expression | None:
+        if node.args.get("using"):
+            return conjunction([self._using(name, first_right) for name in node.args["using"]])
+        on = node.args.get("on")
+        if on is None:
+            return None
+        inner = replace(self.scope, outer=None)
+        condition = ExpressionBinder(self._catalog, inner, "ON").condition(on)
+        visible = {*left.schema.names, *right.schema.names}
+        strangers = [name for name in sorted(columns_of(condition)) if name not in visible]
+        if strangers:
+            hint = "move the condition to WHERE"
+            raise CqlMeaningError(f"ON uses {strangers[0]}, which is not part of this join", span_of(on), hint)
+        return condition
+
+    def _using(self, name: exp.Identifier, first_right: int) -> Expression:
+        relations = self.scope.relations
+        left = Scope(relations[:first_right], merged=self.scope.merged).resolve(name.name, None, span_of(name))
+        right = Scope(relations[first_right:]).resolve(name.name, None, span_of(name))
+        holder = next(r.name for r in relations[:first_right] if left in r.columns.values())
+        self.scope.merged[name.name.lower()] = holder
+        try:
+            return call("=", left, right)
+        except SignatureError as error:
+            hint = f"write JOIN ... ON with {error.hint.removeprefix('write ')}" if error.hint else None
+            raise CqlTypeError(str(error), span_of(name), hint) from None
+
+
+def _column_names(scope: Scope | None) -> list[str]:
+    relations = [] if scope is None else scope.relations
+    return [column.name for relation in relations for column in relation.columns.values()]

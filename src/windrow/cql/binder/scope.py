@@ -1,0 +1,101 @@
+"""Scopes: which columns a name can mean at one place of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from windrow.errors import CqlMeaningError, CqlNameError, Span, nearest
+from windrow.plan.expressions import Column
+from windrow.plan.nodes import Node
+from windrow.plan.schema import unqualified
+
+
+@dataclass(frozen=True)
+class RelationScope:
+    """A relation in FROM: the name it is called by, and its columns by their own names in lower case."""
+
+    name: str
+    columns: dict[str, Column]
+
+    @staticmethod
+    def of(name: str, node: Node) -> RelationScope:
+        return RelationScope(name, {unqualified(column.name).lower(): column for column in node.schema.columns})
+
+
+@dataclass
+class Scope:
+    """The relations of one FROM; a sub-query in EXISTS or IN also sees those of the query around it."""
+
+    relations: list[RelationScope] = field(default_factory=list)
+    outer: Scope | None = None
+    merged: dict[str, str] = field(default_factory=dict)  # columns of USING -> the relation they are taken from
+    outer_columns: set[str] = field(default_factory=set)  # what was found outside
+
+    def add(self, relation: RelationScope, span: Span | None) -> None:
+        if any(known.name.lower() == relation.name.lower() for known in self.relations):
+            hint = f"give one of them another alias, such as AS {relation.name}_2"
+            raise CqlNameError(f"two relations are called {relation.name}", span, hint)
+        self.relations.append(relation)
+
+    def resolve(self, name: str, qualifier: str | None, span: Span | None) -> Column:
+        found = self._find(name, qualifier, span)
+        if found is not None:
+            return found
+        if self.outer is not None:
+            outer = self.outer._find(name, qualifier, span)
+            if outer is not None:
+                self.outer_columns.add(outer.name)
+                return outer
+            if self.outer.outer is not None and self.outer.outer._find(name, qualifier, span) is not None:
+                hint = "use it in the query between them, or join there"
+                raise CqlMeaningError(f"{name} belongs to a query two levels up", span, hint)
+        raise self._unknown(name, qualifier, span)
+
+    def _find(self, name: str, qualifier: str | None, span: Span | None) -> Column | None:
+        if qualifier is None and name.lower() in self.merged:
+            qualifier = self.merged[name.lower()]
+        holders = [
+            relation
+            for relation in self.relations
+            if name.lower() in relation.columns and (qualifier is None or relation.name.lower() == qualifier.lower())
+        ]
+        if len(holders) > 1:
+            choices = " or ".join(f"{holder.name}.{name}" for holder in holders)
+            raise CqlNameError(f"{name} is ambiguous", span, f"write {choices}")
+        return holders[0].columns[name.lower()] if holders else None
+
+    def _unknown(self, name: str, qualifier: str | None, span: Span | None) -> CqlNameError:
+        if qualifier is None:
+            return CqlNameError(f"there is no column {name}", span, nearest(name, self._column_names(), "columns"))
+        relation = next((r for r in self._visible() if r.name.lower() == qualifier.lower()), None)
+        if relation is None:
+            names = [known.name for known in self._visible()]
+            return CqlNameError(
+                f"there is no relation {qualifier} in FROM", span, nearest(qualifier, names, "relations")
+            )
+        own = [unqualified(column.name) for column in relation.columns.values()]
+        return CqlNameError(f"{qualifier} has no column {name}", span, nearest(name, own, "columns"))
+
+    def _visible(self) -> Iterator[RelationScope]:
+        yield from self.relations
+        if self.outer is not None:
+            yield from self.outer.relations
+
+    def _column_names(self) -> list[str]:
+        return [unqualified(column.name) for relation in self._visible() for column in relation.columns.values()]
+
+    def star(self, qualifier: str | None, span: Span | None) -> list[Column]:
+        """The columns of `*` or `s.*`; a column of USING once."""
+        if qualifier is None:
+            return [
+                column
+                for relation in self.relations
+                for name, column in relation.columns.items()
+                if self.merged.get(name, relation.name) == relation.name
+            ]
+        for relation in self.relations:
+            if relation.name.lower() == qualifier.lower():
+                return list(relation.columns.values())
+        names = [known.name for known in self.relations]
+        raise CqlNameError(f"there is no relation {qualifier} in FROM", span, nearest(qualifier, names, "relations"))

@@ -1,0 +1,42 @@
+"""Slides: all windows of one query move on together, or each on every tuple."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from windrow.cql.syntax import WindowSyntax, span_of
+from windrow.errors import CqlMeaningError, Span
+from windrow.plan.analysis.refreshes import windows_below
+from windrow.plan.nodes import Node
+from windrow.plan.printer import window_text
+from windrow.plan.windows import Now, Window
+
+
+def check_slides(node: Node, tree: exp.Expr) -> None:
+    """Refuse a query whose windows would be refreshed at different times."""
+    windows = [found.window for found in windows_below(node)]
+    sliding = [window for window in windows if window.slide is not None]
+    if not sliding:
+        return
+    hint = "give all windows of the query the same SLIDE, or none of them"
+    first = window_text(sliding[0])
+    other = next((window for window in sliding if window.slide != sliding[0].slide), None)
+    if other is not None:
+        message = f"{window_text(other)} has another SLIDE than {first}"
+        raise CqlMeaningError(message, _place(other, tree), hint)
+    other = next((window for window in windows if window.slide is None and _moves(window)), None)
+    if other is not None:
+        message = f"{window_text(other)} has no SLIDE, but {first} has one"
+        raise CqlMeaningError(message, _place(other, tree), hint)
+
+
+def _place(window: Window, tree: exp.Expr) -> Span | None:
+    """Where the window is written; the whole query when it comes from a declared window."""
+    for syntax in tree.find_all(WindowSyntax):
+        if type(syntax.args["extent"]) is type(window.extent) and syntax.args.get("slide") == window.slide:
+            return span_of(syntax)
+    return span_of(tree)
+
+
+def _moves(window: Window) -> bool:
+    return not window.is_open and not isinstance(window.extent, Now)

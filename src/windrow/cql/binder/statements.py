@@ -1,0 +1,291 @@
+"""Binding statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+
+from windrow.catalog import (
+    Catalog,
+    ColumnDefinition,
+    Connector,
+    Entry,
+    QueryEntry,
+    StreamEntry,
+    TableEntry,
+    WindowEntry,
+)
+from windrow.catalog.connectors import SINKS, STREAM_SOURCES, TABLE_SOURCES, ConnectorKind
+from windrow.catalog.settings import SETTINGS
+from windrow.cql import syntax
+from windrow.cql.binder.expressions import ExpressionBinder
+from windrow.cql.binder.output_columns import RESERVED_COLUMNS
+from windrow.cql.binder.queries import QueryBinder
+from windrow.cql.binder.scope import RelationScope, Scope
+from windrow.cql.binder.table_changes import bind_change
+from windrow.cql.statements import Ask, Create, Describe, Drop, Explain, Set, Show, Statement
+from windrow.cql.syntax import span_of
+from windrow.errors import CqlMeaningError, CqlNameError, CqlTypeError, nearest
+from windrow.plan.analysis.refreshes import slides_below
+from windrow.plan.expressions import Column, Literal, Value
+from windrow.plan.nodes import Node, OutputKind, OutputStream
+from windrow.plan.printer import query_text
+from windrow.types import INTERVAL, TIMESTAMP, Type
+from windrow.units import Duration
+
+MAX_COLUMNS = 1_000
+
+
+def bind_statement(tree: exp.Expr, catalog: Catalog) -> Statement:
+    bind = _BINDERS.get(type(tree))
+    if bind is not None:
+        return bind(tree, catalog)
+    return Ask(QueryBinder(catalog).bind(tree))
+
+
+def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:
+    _check_free(tree.this, catalog)
+    columns = _columns(tree)
+    if tree.args.get("primary_key"):
+        hint = "leave it away; to break ties between rows of one time write TIMESTAMP BY ts, column"
+        raise CqlMeaningError("a stream has no primary key", span_of(tree.args["primary_key"][0]), hint)
+    times = tree.args.get("timestamp") or []
+    if not times and not tree.args.get("arrival"):
+        hint = "add TIMESTAMP BY column, or ARRIVAL to take the time at which rows come"
+        raise CqlMeaningError("the stream has no time", span_of(tree.this), hint)
+    if times and tree.args.get("arrival"):
+        raise CqlMeaningError("a stream has TIMESTAMP BY or ARRIVAL, not both", span_of(times[0]), "leave one away")
+    names = [_column_of(name, columns, None) for name in times]
+    if times:
+        _column_of(times[0], columns, TIMESTAMP)
+    lifetime = tree.args.get("lifetime")
+    return Create(
+        StreamEntry(
+            name=tree.this.name,
+            columns=columns,
+            connector=_connector(tree.args.get("connector"), STREAM_SOURCES, "stream source"),
+            timestamp=names[0] if names else None,
+            ties=tuple(names[1:]),
+            slack=Duration(tree.args.get("slack") or 0),
+            lifetime=None if lifetime is None else _column_of(lifetime, columns, INTERVAL),
+            heartbeat=tree.args.get("heartbeat"),
+        )
+    )
+
+
+def _create_table(tree: exp.Expr, catalog: Catalog) -> Statement:
+    _check_free(tree.this, catalog)
+    columns = _columns(tree)
+    key: list[str] = []
+    for name in tree.args.get("primary_key") or ():
+        if (column := _column_of(name, columns, None)) in key:
+            raise CqlNameError(f"the key names {column} twice", span_of(name), "once is enough")
+        key.append(column)
+    retroactive = not tree.args.get("non_retroactive")
+    if not retroactive and not key:
+        hint = "add PRIMARY KEY (column): a key that was deleted is not used again"
+        raise CqlMeaningError("a non-retroactive table has a primary key", span_of(tree.this), hint)
+    effective = tree.args.get("effective")
+    if effective is not None and tree.args.get("connector") is None:
+        hint = "add FROM, or write the effect time with AT after INSERT, UPDATE or DELETE"
+        raise CqlMeaningError("EFFECTIVE BY goes with a source", span_of(effective), hint)
+    return Create(
+        TableEntry(
+            name=tree.this.name,
+            columns=columns,
+            primary_key=tuple(key),
+            retroactive=retroactive,
+            connector=_connector(tree.args.get("connector"), TABLE_SOURCES, "table source"),
+            effective=None if effective is None else _column_of(effective, columns, TIMESTAMP),
+        )
+    )
+
+
+def _create_window(tree: exp.Expr, catalog: Catalog) -> Statement:
+    _check_free(tree.this, catalog)
+    binder = QueryBinder(catalog)
+    plan = binder.bind(tree.args["query"])
+    return Create(WindowEntry(tree.this.name, query_text(plan), _uses(binder), plan))
+
+
+def _create_query(tree: exp.Expr, catalog: Catalog) -> Statement:
+    _check_free(tree.this, catalog)
+    binder = QueryBinder(catalog)
+    plan = binder.bind(tree.args["query"])
+    sink = tree.args.get("sink")
+    if sink is not None:
+        _check_sink(plan, sink)
+    best_effort = bool(tree.args.get("best_effort"))
+    if best_effort and not slides_below(plan):
+        hint = "give the windows a SLIDE, or leave BEST EFFORT away"
+        raise CqlMeaningError("REFRESH BEST EFFORT needs refreshes", span_of(tree.this), hint)
+    connector = _connector(sink, SINKS, "sink")
+    return Create(QueryEntry(tree.this.name, query_text(plan), _uses(binder), best_effort, connector, plan))
+
+
+def _check_sink(plan: Node, sink: exp.Expr) -> None:
+    if isinstance(plan, OutputStream) and plan.kind is OutputKind.RSTREAM and not slides_below(plan):
+        hint = "give the windows a SLIDE, or leave RSTREAM away to write the changes"
+        raise CqlMeaningError(
+            "RSTREAM without SLIDE names an answer, there is no refresh to write", span_of(sink), hint
+        )
+
+
+def _uses(binder: QueryBinder) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(binder.uses))
+
+
+def _check_free(name: exp.Identifier, catalog: Catalog) -> None:
+    taken = catalog.get(name.name)
+    if taken is not None:
+        hint = f"DROP {taken.kind.upper()} {taken.name} first, or choose another name"
+        raise CqlNameError(f"there is already a {taken.kind} {taken.name}", span_of(name), hint)
+
+
+def _columns(tree: exp.Expr) -> tuple[ColumnDefinition, ...]:
+    nodes: Sequence[exp.Expr] = tree.args["columns"]
+    if not nodes:
+        raise CqlMeaningError(f"{tree.this.name} has no columns", span_of(tree.this), "write (ts TIMESTAMP, ...)")
+    if len(nodes) > MAX_COLUMNS:
+        raise CqlMeaningError(
+            f"{tree.this.name} has {len(nodes)} columns", span_of(tree.this), f"at most {MAX_COLUMNS}"
+        )
+    seen: set[str] = set()
+    columns = []
+    for node in nodes:
+        name = node.this.name
+        if name.lower() in seen:
+            raise CqlNameError(f"two columns are called {name}", span_of(node), "give one of them another name")
+        if name.lower() in RESERVED_COLUMNS:
+            raise CqlNameError(f"{name} is a column that Windrow adds itself", span_of(node), "choose another name")
+        seen.add(name.lower())
+        columns.append(ColumnDefinition(name, node.args["type"], bool(node.args["nullable"])))
+    return tuple(columns)
+
+
+def _column_of(name: exp.Identifier, columns: Sequence[ColumnDefinition], wanted: Type | None) -> str:
+    """The column of that name, of the wanted type."""
+    found = next((column for column in columns if column.name.lower() == name.name.lower()), None)
+    if found is None:
+        hint = nearest(name.name, [column.name for column in columns], "columns")
+        raise CqlNameError(f"there is no column {name.name}", span_of(name), hint)
+    if wanted is not None and found.type != wanted:
+        raise CqlTypeError(
+            f"{found.name} is {found.type}, it should be {wanted}", span_of(name), f"declare it {wanted}"
+        )
+    return found.name
+
+
+def _connector(node: exp.Expr | None, known: dict[str, ConnectorKind], what: str) -> Connector | None:
+    if node is None:
+        return None
+    name = node.this.name.lower()
+    kind = known.get(name)
+    if kind is None:
+        raise CqlNameError(f"{node.this.name} is not a {what}", span_of(node.this), nearest(name, known, f"{what}s"))
+    arguments = tuple(_constant(value) for value in node.args["arguments"])
+    if not kind.fewest <= len(arguments) <= kind.most:
+        few = "few" if len(arguments) < kind.fewest else "many"
+        hint = f"write {kind.usage}; options have names: name => value"
+        raise CqlMeaningError(f"{name} has too {few} arguments", span_of(node), hint)
+    options: dict[str, Value] = {}
+    for option in node.args["options"]:
+        if option.this.name.lower() in options:
+            raise CqlNameError(f"option {option.this.name} is written twice", span_of(option.this), "once is enough")
+        options[option.this.name.lower()] = _constant(option.expression)
+    return Connector(name, arguments, tuple(options.items()))
+
+
+def _constant(node: exp.Expr) -> Value:
+    try:
+        bound = ExpressionBinder(Catalog(), Scope(), "an option").bind(node)
+    except CqlNameError:
+        bound = None
+    if not isinstance(bound, Literal):
+        raise CqlMeaningError("an option is a constant", span_of(node), "write a number, a 'text' or TRUE")
+    return bound.value
+
+
+def _drop(tree: exp.Expr, catalog: Catalog) -> Statement:
+    kind, name = str(tree.args["kind"]), tree.this.name
+    entry = catalog.get(name)
+    if entry is None and tree.args.get("if_exists"):
+        return Drop(kind.lower(), None)
+    if entry is None:
+        same = [known for known in catalog.names() if (found := catalog.get(known)) and found.kind == kind.lower()]
+        raise CqlNameError(
+            f"there is no {kind.lower()} {name}", span_of(tree.this), nearest(name, same, "things of that kind")
+        )
+    if entry.kind != kind.lower():
+        hint = f"write DROP {entry.kind.upper()} {entry.name}"
+        raise CqlNameError(f"{entry.name} is a {entry.kind}, not a {kind.lower()}", span_of(tree.this), hint)
+    users = catalog.users(entry.name)
+    if users:
+        hint = f"drop {', '.join(users)} first"
+        raise CqlMeaningError(f"{entry.name} is used by {', '.join(users)}", span_of(tree.this), hint)
+    return Drop(entry.kind, entry.name)
+
+
+def _show(tree: exp.Expr, catalog: Catalog) -> Statement:
+    return Show(str(tree.this).lower())
+
+
+def _find(name: exp.Identifier, catalog: Catalog) -> Entry:
+    entry = catalog.get(name.name)
+    if entry is None:
+        hint = nearest(name.name, catalog.names(), "names")
+        raise CqlNameError(f"there is nothing called {name.name}", span_of(name), hint)
+    return entry
+
+
+def _describe(tree: exp.Expr, catalog: Catalog) -> Statement:
+    return Describe(_find(tree.this, catalog))
+
+
+def _explain(tree: exp.Expr, catalog: Catalog) -> Statement:
+    form = tree.args.get("format")
+    form = None if form is None else str(form).lower()
+    if not isinstance(tree.this, exp.Identifier):
+        return Explain(None, QueryBinder(catalog).bind(tree.this), form)
+    entry = _find(tree.this, catalog)
+    if not isinstance(entry, QueryEntry | WindowEntry):
+        hint = f"write EXPLAIN SELECT * FROM {entry.name}"
+        raise CqlMeaningError(f"{entry.name} is a {entry.kind}, not a query", span_of(tree.this), hint)
+    assert entry.plan is not None, f"{entry.name} has not been bound"
+    return Explain(entry.name, entry.plan, form)
+
+
+def _set(tree: exp.Expr, catalog: Catalog) -> Statement:
+    name, value = tree.this.name.lower(), str(tree.args["value"]).lower()
+    setting = SETTINGS.get(name)
+    if setting is None:
+        raise CqlNameError(f"there is no setting {name}", span_of(tree.this), nearest(name, SETTINGS, "settings"))
+    if value not in setting.choices:
+        hint = f"{name} is {' or '.join(setting.choices)}: {setting.meaning}"
+        raise CqlMeaningError(f"{name} cannot be {value}", span_of(tree), hint)
+    return Set(name, value)
+
+
+def _change(tree: exp.Expr, catalog: Catalog) -> Statement:
+    entry = _find(tree.this, catalog)
+    if not isinstance(entry, TableEntry):
+        hint = "streams are fed by their source" if isinstance(entry, StreamEntry) else "change the table it reads"
+        raise CqlMeaningError(f"{entry.name} is a {entry.kind}, not a table", span_of(tree.this), hint)
+    columns = {column.name.lower(): Column(column.name, column.type) for column in entry.columns}
+    scope = Scope([RelationScope(entry.name, columns)])
+    return bind_change(tree, entry, ExpressionBinder(catalog, scope, str(tree.args["kind"])))
+
+
+_BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, Catalog], Statement]] = {
+    syntax.CreateStream: _create_stream,
+    syntax.CreateTable: _create_table,
+    syntax.CreateWindow: _create_window,
+    syntax.CreateQuery: _create_query,
+    syntax.Change: _change,
+    syntax.DropSyntax: _drop,
+    syntax.ShowSyntax: _show,
+    syntax.DescribeSyntax: _describe,
+    syntax.ExplainSyntax: _explain,
+    syntax.SetSyntax: _set,
+}

@@ -1,0 +1,294 @@
+"""Statements: what stands between semicolons."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from windrow.cql.grammar.expressions import NAME_TOKENS
+from windrow.cql.grammar.queries import QueryGrammar
+from windrow.cql.syntax import (
+    Change,
+    ColumnSyntax,
+    ConnectorSyntax,
+    CreateQuery,
+    CreateStream,
+    CreateTable,
+    CreateWindow,
+    DescribeSyntax,
+    DropSyntax,
+    ExplainSyntax,
+    SetSyntax,
+    ShowSyntax,
+)
+from windrow.errors import CqlSyntaxError, nearest
+
+KINDS = ("STREAM", "TABLE", "WINDOW", "QUERY")
+PLURALS = ("STREAMS", "TABLES", "WINDOWS", "QUERIES", "FUNCTIONS", "SETTINGS")
+FORMS = ("TREE", "JSON", "PICTURE")
+STATEMENTS = ("CREATE", "DROP", "SELECT", "INSERT", "UPDATE", "DELETE", "SHOW", "DESCRIBE", "EXPLAIN", "SET", "WITH")
+
+
+class StatementGrammar(QueryGrammar):
+    def _parse_statement(self) -> exp.Expr | None:
+        first = self._curr
+        if not first:
+            return None
+        if self.at_query():
+            return self.query()
+        read = {
+            "CREATE": self._create,
+            "DROP": self._drop,
+            "INSERT": self._insert,
+            "UPDATE": self._update,
+            "DELETE": self._delete,
+            "SHOW": self._show,
+            "DESCRIBE": self._describe,
+            "EXPLAIN": self._explain,
+            "SET": self._set,
+        }.get(first.text.upper())
+        if read is None:
+            self.fail(f"{self.found} does not begin a statement", nearest(first.text, STATEMENTS, "statements"))
+        self._advance()
+        return self.at(read(), first)
+
+    def _create(self) -> exp.Expr:
+        if self.word("STREAM"):
+            return self._create_stream()
+        if self.word("TABLE"):
+            return self._create_table()
+        if self.word("WINDOW"):
+            name = self.name("the window")
+            self.expect("AS", "the name of the window", "CREATE WINDOW name AS SELECT ...")
+            return CreateWindow(this=name, query=self.query())
+        if self.word("QUERY"):
+            return self._create_query()
+        hint = f"write CREATE with one of {', '.join(KINDS)}"
+        self.fail(f"{self.found} cannot be created" if self._curr else "CREATE stands alone", hint)
+
+    def _create_stream(self) -> exp.Expr:
+        node = CreateStream(this=self.name("the stream"), columns=self._columns("stream"))
+        node.set("primary_key", self._primary_key)
+        if self._match(TokenType.FROM):
+            node.set("connector", self._connector("a source"))
+        while self._curr:
+            word = self._curr
+            if self.word("TIMESTAMP"):
+                self.expect("BY", "TIMESTAMP", "TIMESTAMP BY column")
+                self._once(node, "timestamp", self.listed(lambda: self.name("a column")), word)
+            elif self.word("ARRIVAL"):
+                self._once(node, "arrival", True, word)
+            elif self.word("SLACK"):
+                self._once(node, "slack", self._pause("SLACK"), word)
+            elif self.word("LIFETIME"):
+                self.expect("BY", "LIFETIME", "LIFETIME BY column")
+                self._once(node, "lifetime", self.name("a column"), word)
+            elif self.word("HEARTBEAT"):
+                self._once(node, "heartbeat", self._heartbeat(), word)
+            else:
+                clauses = ("TIMESTAMP BY", "ARRIVAL", "SLACK", "LIFETIME BY", "HEARTBEAT", "FROM")
+                self.fail(f"{self.found} is not a clause of CREATE STREAM", nearest(word.text, clauses, "clauses"))
+        return node
+
+    def _pause(self, after: str) -> int:
+        first = self._curr
+        length = self.duration(after)
+        if length < 0:
+            raise CqlSyntaxError(f"{after} is not negative", self._since(first), "write it without the sign")
+        return length
+
+    def _heartbeat(self) -> int:
+        first = self._curr
+        length = self._pause("HEARTBEAT")
+        if length == 0:
+            raise CqlSyntaxError("HEARTBEAT is longer than zero", self._since(first), "leave it away to have none")
+        return length
+
+    def _once(self, node: exp.Expr, clause: str, value: object, word: Token) -> None:
+        """Set what a clause says; `word` is the first of the clause."""
+        if node.args.get(clause) is not None:
+            self.fail(f"{word.text.upper()} is written twice", "once is enough", word)
+        node.set(clause, value)
+
+    def _create_table(self) -> exp.Expr:
+        node = CreateTable(this=self.name("the table"), columns=self._columns("table"))
+        node.set("primary_key", self._primary_key)
+        while self._curr:
+            word = self._curr
+            if self.word("NON", "RETROACTIVE"):
+                self._once(node, "non_retroactive", True, word)
+            elif self._match(TokenType.FROM):
+                self._once(node, "connector", self._connector("a source"), word)
+            elif self.word("EFFECTIVE"):
+                self.expect("BY", "EFFECTIVE", "EFFECTIVE BY column")
+                self._once(node, "effective", self.name("a column"), word)
+            else:
+                clauses = ("NON RETROACTIVE", "FROM", "EFFECTIVE BY")
+                self.fail(f"{self.found} is not a clause of CREATE TABLE", nearest(self._curr.text, clauses, "clauses"))
+        return node
+
+    def _create_query(self) -> exp.Expr:
+        name = self.name("the query")
+        self.expect("AS", "the name of the query", "CREATE QUERY name AS SELECT ...")
+        node = CreateQuery(this=name, query=self.query())
+        while self._curr:
+            word = self._curr
+            if self.word("REFRESH"):
+                self._once(node, "best_effort", self._best_effort(), word)
+            elif self._match(TokenType.INTO):
+                self._once(node, "sink", self._connector("a sink"), word)
+            else:
+                self.fail(f"{self.found} cannot stand after the query", "after the query come REFRESH and INTO")
+        return node
+
+    def _best_effort(self) -> bool:
+        effort = self.word("BEST", "EFFORT")
+        if not effort and not self.word("EXACT"):
+            hint = "write REFRESH EXACT or REFRESH BEST EFFORT"
+            self.fail(f"EXACT or BEST EFFORT is missing after REFRESH, here is {self.found}", hint)
+        return effort
+
+    def _columns(self, kind: str) -> list[ColumnSyntax]:
+        self._primary_key: list[exp.Identifier] = []
+        if not self._match(TokenType.L_PAREN):
+            self.fail(
+                f"the columns of the {kind} are missing, here is {self.found}", "write (ts TIMESTAMP, price DOUBLE)"
+            )
+        columns = [column for column in self.listed(self._column_or_key) if column is not None]
+        self.close("the columns")
+        return columns
+
+    def _column_or_key(self) -> ColumnSyntax | None:
+        if self.word("PRIMARY", "KEY"):
+            word = self._prev
+            self.expect("(", "PRIMARY KEY", "PRIMARY KEY (column)")
+            self._set_key(self.listed(lambda: self.name("a column")), word)
+            self.close("the columns of the key")
+            return None
+        first = self._curr
+        column = ColumnSyntax(this=self.name("a column"), type=self.data_type(), nullable=True)
+        while True:
+            if self.word("NOT", "NULL"):
+                column.set("nullable", False)
+            elif self.word("PRIMARY", "KEY"):
+                self._set_key([column.this], self._prev)
+            else:
+                break
+        self.at(column, first)
+        return column
+
+    def _set_key(self, columns: list[exp.Identifier], word: Token) -> None:
+        if self._primary_key:
+            self.fail("PRIMARY KEY is written twice", "name all columns of the key in one PRIMARY KEY (a, b)", word)
+        self._primary_key = columns
+
+    def _connector(self, what: str) -> ConnectorSyntax:
+        first = self._curr
+        node = ConnectorSyntax(this=self.name(what), arguments=[], options=[])
+        if self._match(TokenType.L_PAREN) and not self._match(TokenType.R_PAREN):
+            self.listed(lambda: self._connector_argument(node))
+            self.close("the options")
+        self.at(node, first)
+        return node
+
+    def _connector_argument(self, node: ConnectorSyntax) -> None:
+        named = self._next and self._next.token_type in (TokenType.FARROW, TokenType.EQ)
+        if not named:
+            if node.args["options"]:
+                self.fail("an option without a name stands after one with a name", "put it first")
+            node.append("arguments", self._parse_unary())
+            return
+        token = self._curr  # any word: connectors of others call their options FROM, TABLE or GROUP
+        if not token.text.isidentifier():
+            self.fail(f"{self.found} cannot be the name of an option", "write name => value")
+        self._advance(2)
+        name = self.expression(exp.Identifier(this=token.text, quoted=False), token)
+        node.append("options", exp.PropertyEQ(this=name, expression=self._parse_unary()))
+
+    def _drop(self) -> exp.Expr:
+        kind = next((kind for kind in KINDS if self.word(kind)), None)
+        if kind is None:
+            hint = f"write DROP with one of {', '.join(KINDS)} and a name"
+            self.fail(f"{self.found} cannot be dropped" if self._curr else "DROP stands alone", hint)
+        exists = self.word("IF", "EXISTS")
+        return DropSyntax(this=self.name(f"the {kind.lower()}"), kind=kind, if_exists=exists)
+
+    def _insert(self) -> exp.Expr:
+        example = "INSERT INTO table (column, ...) VALUES (constant, ...)"
+        self.expect("INTO", "INSERT", example)
+        node = Change(this=self.name("the table"), kind="INSERT")
+        if self._match(TokenType.L_PAREN):
+            node.set("columns", self.listed(lambda: self.name("a column")))
+            self.close("the columns")
+        self.expect("VALUES", "the table", example)
+        node.set("rows", self.listed(self._row))
+        return self._effect(node)
+
+    def _row(self) -> exp.Tuple:
+        first = self._curr
+        self.expect("(", "VALUES", "VALUES (constant, ...), ...")
+        node = exp.Tuple(expressions=self.listed(self.condition))
+        self.close("the values")
+        self.at(node, first)
+        return node
+
+    def _update(self) -> exp.Expr:
+        node = Change(this=self.name("the table"), kind="UPDATE")
+        self.expect("SET", "the table", "UPDATE table SET column = value WHERE condition")
+        node.set("assignments", self.listed(self._assignment))
+        return self._effect(self._condition_of(node))
+
+    def _assignment(self) -> exp.EQ:
+        name = self.name("a column")
+        self.expect("=", "the column", "SET column = value")
+        return exp.EQ(this=name, expression=self.condition())
+
+    def _delete(self) -> exp.Expr:
+        self.expect("FROM", "DELETE", "DELETE FROM table WHERE condition")
+        return self._effect(self._condition_of(Change(this=self.name("the table"), kind="DELETE")))
+
+    def _condition_of(self, node: Change) -> Change:
+        if self._match(TokenType.WHERE):
+            node.set("where", self.condition())
+        return node
+
+    def _effect(self, node: Change) -> Change:
+        if self.word("AT"):
+            node.set("effect", self.timestamp("the effect time after AT"))
+        return node
+
+    def _show(self) -> exp.Expr:
+        word = self._curr.text.upper() if self._curr else ""
+        if word not in PLURALS:
+            message = f"{self.found} cannot be shown" if self._curr else "SHOW stands alone"
+            self.fail(message, nearest(word, PLURALS, "things to show"))
+        self._advance()
+        return ShowSyntax(this=word)
+
+    def _describe(self) -> exp.Expr:
+        return DescribeSyntax(this=self.name("a stream, table, window or query"))
+
+    def _explain(self) -> exp.Expr:
+        form = next((form for form in FORMS if self.word(form)), None)
+        if self.at_query():
+            return ExplainSyntax(this=self.query(), format=form)
+        if not self._curr or self._curr.token_type not in NAME_TOKENS:
+            hint = "write EXPLAIN SELECT ..., or EXPLAIN and the name of a query"
+            self.fail(f"a query is missing after EXPLAIN, here is {self.found}", hint)
+        if self._next and form is None:
+            self.fail(f"{self.found} is not a form of EXPLAIN", nearest(self._curr.text, FORMS, "forms"))
+        return ExplainSyntax(this=self.name("a query"), format=form)
+
+    def _set(self) -> exp.Expr:
+        first = self._curr
+        if not first or first.token_type not in NAME_TOKENS:
+            self.fail(f"the name of a setting is missing, here is {self.found}", "SHOW SETTINGS lists them")
+        self._advance()
+        name = self.expression(exp.Identifier(this=first.text, quoted=False), first)  # EXPLAIN is one, though reserved
+        if not self._match(TokenType.EQ):
+            self.expect("TO", "the name of the setting", f"SET {first.text} = value")
+        token = self._curr
+        if not token or token.token_type in (TokenType.L_PAREN, TokenType.COMMA):
+            self.fail(f"the value of the setting is missing, here is {self.found}", "write SET name = value")
+        self._advance()
+        return SetSyntax(this=name, value=token.text)

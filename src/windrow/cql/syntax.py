@@ -1,0 +1,142 @@
+"""Syntax trees of what CQL has beyond SQL; the rest of a tree are sqlglot's own nodes.
+
+Nodes carry where they stand in the text, so that every later error can mark it.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from windrow.errors import Span
+
+
+class WindowSyntax(exp.Expression):
+    """`[...]` after a relation: `extent` and `slide` are those of plan.windows, columns are still names."""
+
+    arg_types = {"extent": True, "slide": False, "internal": False, "partition": False, "predicate": False}  # noqa: RUF012
+
+
+class Relation(exp.Expression):
+    """A name or a query in FROM, with window and alias."""
+
+    arg_types = {"this": True, "window": False, "alias": False}  # noqa: RUF012
+
+
+class JoinSyntax(exp.Expression):
+    """Two FROM items; `kind` is INNER, LEFT, RIGHT, FULL or CROSS."""
+
+    arg_types = {"this": True, "expression": True, "kind": True, "on": False, "using": False}  # noqa: RUF012
+
+
+class OutputSyntax(exp.Expression):
+    """ISTREAM, DSTREAM, RSTREAM or WSTREAM before a select list."""
+
+    arg_types = {"this": True, "restore": False, "window": False}  # noqa: RUF012
+
+
+class WindowedCall(exp.Expression):
+    """`WSTREAM(aggregate)[...]` inside an aggregate."""
+
+    arg_types = {"this": True, "window": True}  # noqa: RUF012
+
+
+class TypedLiteral(exp.Expression):
+    """`TIMESTAMP '...'`, `DATE '...'` and intervals; the value is ready."""
+
+    arg_types = {"this": True, "type": True}  # noqa: RUF012
+
+
+class CastSyntax(exp.Expression):
+    arg_types = {"this": True, "type": True, "safe": False}  # noqa: RUF012
+
+
+class ConnectorSyntax(exp.Expression):
+    """`parquet('folder', option => value)`."""
+
+    arg_types = {"this": True, "arguments": False, "options": False}  # noqa: RUF012
+
+
+class ColumnSyntax(exp.Expression):
+    arg_types = {"this": True, "type": True, "nullable": False, "primary": False}  # noqa: RUF012
+
+
+class CreateStream(exp.Expression):
+    arg_types = {  # noqa: RUF012
+        "this": True,
+        "columns": True,
+        "primary_key": False,
+        "connector": False,
+        "timestamp": False,
+        "arrival": False,
+        "slack": False,
+        "lifetime": False,
+        "heartbeat": False,
+    }
+
+
+class CreateTable(exp.Expression):
+    arg_types = {  # noqa: RUF012
+        "this": True,
+        "columns": True,
+        "primary_key": False,
+        "non_retroactive": False,
+        "connector": False,
+        "effective": False,
+    }
+
+
+class CreateWindow(exp.Expression):
+    arg_types = {"this": True, "query": True}  # noqa: RUF012
+
+
+class CreateQuery(exp.Expression):
+    arg_types = {"this": True, "query": True, "best_effort": False, "sink": False}  # noqa: RUF012
+
+
+class Change(exp.Expression):
+    """INSERT, UPDATE or DELETE on a table, with its effect time when one is written."""
+
+    arg_types = {  # noqa: RUF012
+        "this": True,
+        "kind": True,
+        "columns": False,
+        "rows": False,
+        "assignments": False,
+        "where": False,
+        "effect": False,
+    }
+
+
+class DropSyntax(exp.Expression):
+    arg_types = {"this": True, "kind": True, "if_exists": False}  # noqa: RUF012
+
+
+class ShowSyntax(exp.Expression):
+    arg_types = {"this": True}  # noqa: RUF012
+
+
+class DescribeSyntax(exp.Expression):
+    arg_types = {"this": True}  # noqa: RUF012
+
+
+class ExplainSyntax(exp.Expression):
+    """`this` is a query or the name of one; `format` is TREE, JSON, PICTURE or nothing."""
+
+    arg_types = {"this": True, "format": False}  # noqa: RUF012
+
+
+class SetSyntax(exp.Expression):
+    arg_types = {"this": True, "value": True}  # noqa: RUF012
+
+
+def span_of(node: exp.Expr | None) -> Span | None:
+    """Where a node stands in the text: its own mark, else everything marked below it."""
+    if node is None:
+        return None
+    own = node.meta if node._meta else {}
+    if "start" in own and "end" in own:
+        return Span(own["start"], own["end"] + 1)
+    marks = [part.meta for part in node.walk() if part._meta and "start" in part.meta]
+    if not marks:
+        return None
+    return Span(min(mark["start"] for mark in marks), max(mark["end"] for mark in marks) + 1)

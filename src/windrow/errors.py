@@ -1,0 +1,130 @@
+"""Everything that Windrow raises on purpose.
+
+WindrowError            what is wrong, the detail, and a hint: what exists or what to write instead
+├── CqlError            something in a CQL text; knows where, and marks it
+│   ├── CqlSyntaxError  the text cannot be read
+│   ├── CqlNameError    a name that nothing has, or that several things have
+│   ├── CqlTypeError    types that do not fit together
+│   └── CqlMeaningError a form that can be read but is not allowed, and why
+├── CatalogError        the catalog's folder cannot be read or written
+└── PlanError           a plan that breaks a rule of plans (a rewrite gone wrong)
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = [
+    "CatalogError",
+    "CqlError",
+    "CqlMeaningError",
+    "CqlNameError",
+    "CqlSyntaxError",
+    "CqlTypeError",
+    "PlanError",
+    "Span",
+    "WindrowError",
+    "nearest",
+]
+
+
+class WindrowError(Exception):
+    """The root: catch this to catch everything that Windrow raises on purpose."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message}\n  hint: {self.hint}"
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of a text, as offsets: [start, end)."""
+
+    start: int
+    end: int
+
+
+class CqlError(WindrowError):
+    """Something is wrong at `span` of `text`; whoever holds the text adds it (`locate`)."""
+
+    def __init__(self, message: str, span: Span | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.span = span
+        self.text: str | None = None
+
+    def locate(self, text: str) -> CqlError:
+        """Remember the text that the span points into; the first caller wins."""
+        if self.text is None:
+            self.text = text
+            if self.span is None:
+                self.span = Span(0, 0)
+        return self
+
+    @property
+    def line(self) -> int:
+        return 1 + self._before().count("\n")
+
+    @property
+    def column(self) -> int:
+        return len(self._before()) - (self._before().rfind("\n") + 1) + 1
+
+    @property
+    def marked(self) -> str:
+        """The text that the error is about."""
+        return "" if self.text is None or self.span is None else self.text[self.span.start : self.span.end]
+
+    def _before(self) -> str:
+        return "" if self.text is None or self.span is None else self.text[: self.span.start]
+
+    def __str__(self) -> str:
+        if self.text is None or self.span is None:
+            return super().__str__()
+        source = self.text.split("\n")[self.line - 1].rstrip("\r")
+        width = max(1, min(self.span.end, len(self._before()) + len(source)) - self.span.start)
+        width = max(1, min(width, len(source) - self.column + 1))
+        indent = "".join(sign if sign == "\t" else " " for sign in source[: self.column - 1])
+        hint = "" if self.hint is None else f"\n  hint: {self.hint}"
+        return f"line {self.line}, column {self.column}: {self.message}\n  {source}\n  {indent}{'^' * width}{hint}"
+
+
+class CqlSyntaxError(CqlError):
+    """The text cannot be read."""
+
+
+class CqlNameError(CqlError):
+    """A name that nothing has, or that several things have."""
+
+
+class CqlTypeError(CqlError):
+    """Types that do not fit together."""
+
+
+class CqlMeaningError(CqlError):
+    """A form that can be read but is not allowed."""
+
+
+class CatalogError(WindrowError):
+    """The catalog's folder cannot be read or written."""
+
+
+class PlanError(WindrowError):
+    """A plan that breaks a rule of plans."""
+
+
+def nearest(name: str, known: Iterable[str], what: str) -> str:
+    """A hint for an unknown name: the nearest known ones, else all of them."""
+    names = sorted(set(known), key=str.lower)
+    if not names:
+        return f"there are no {what} yet"
+    by_folded = {known_name.lower(): known_name for known_name in names}
+    close = difflib.get_close_matches(name.lower(), list(by_folded), n=3, cutoff=0.6)
+    if close:
+        return f"did you mean {' or '.join(by_folded[match] for match in close)}?"
+    shown = ", ".join(names[:16]) + (", ..." if len(names) > 16 else "")
+    return f"{what} here: {shown}"

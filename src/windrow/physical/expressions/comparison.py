@@ -1,0 +1,90 @@
+"""Comparisons: a null on either side gives null; NaN equals NaN and is above every number, as in Spark SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from windrow.batch.arrays import Array, Bools
+from windrow.batch.column import Column, order_of
+from windrow.batch.dictionary import Dictionary
+from windrow.physical.expressions.arithmetic import Kernel
+from windrow.physical.expressions.casts import cast
+from windrow.physical.expressions.vectors import booleans, both_valid, unscaled, vector
+from windrow.types import BINARY, BOOLEAN, NULL, STRING, DecimalType, Type, common_type
+
+Test = Callable[[Array, Array], Bools]
+
+
+def comparable(source: Column) -> Array:
+    """Numbers in the order of the values."""
+    if isinstance(source.type, DecimalType):
+        return unscaled(source)
+    return order_of(source) if source.is_coded or source.values.dtype.kind == "f" else source.values
+
+
+def together(columns: list[Column], dictionary: Dictionary) -> list[Column]:
+    """The columns as their common type."""
+    of: Type = NULL
+    for column in columns:
+        of = common_type(of, column.type) or of
+    return [cast(column, of, dictionary) for column in columns]
+
+
+def comparison(test: Test) -> Kernel:
+    def kernel(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:
+        left, right = together(arguments, dictionary)
+        return booleans(test(comparable(left), comparable(right)), both_valid(left, right))
+
+    return kernel
+
+
+def equality(test: Test) -> Kernel:
+    """= and <>: strings are compared by their codes."""
+
+    def kernel(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:
+        left, right = together(arguments, dictionary)
+        if left.type in (STRING, BINARY):
+            return booleans(test(left.values, right.values), both_valid(left, right))
+        return booleans(test(comparable(left), comparable(right)), both_valid(left, right))
+
+    return kernel
+
+
+def is_distinct_from(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:
+    """Never null: two nulls are the same."""
+    left, right = together(arguments, dictionary)
+    one, other = left.valid_mask(), right.valid_mask()
+    differ = np.asarray(comparable(left) != comparable(right), np.bool_)
+    return booleans((differ & one & other) | (one != other), None)
+
+
+def is_in(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:
+    """True when a value is equal; else null when the value or a list member is null."""
+    value, *members = together(arguments, dictionary)
+    found = np.zeros(1, np.bool_)
+    unknown = ~value.valid_mask()
+    for member in members:
+        equal = np.asarray(comparable(value) == comparable(member), np.bool_)
+        found = found | (equal & value.valid_mask() & member.valid_mask())
+        unknown = unknown | ~member.valid_mask()
+    valid = found | ~unknown
+    return vector(BOOLEAN, np.broadcast_to(found, valid.shape), None if valid.all() else valid)
+
+
+def extreme(smallest: bool) -> Kernel:
+    """GREATEST and LEAST: nulls are skipped."""
+
+    def kernel(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:
+        columns = [cast(argument, of, dictionary) for argument in arguments]
+        best = columns[0]
+        for other in columns[1:]:
+            a, b = comparable(best), comparable(other)
+            better = b < a if smallest else b > a
+            take = (better & other.valid_mask() & best.valid_mask()) | (~best.valid_mask() & other.valid_mask())
+            values = np.where(take, other.values, best.values)
+            best = vector(of, values, best.valid_mask() | other.valid_mask(), columns[0])
+        return best
+
+    return kernel

@@ -1,0 +1,264 @@
+"""Lowering: from a logical plan to operators over batches, columns by position.
+
+Equal sub-plans become one operator, so that queries that share a part of their plans share its work and its state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from windrow.batch.dictionary import Dictionary
+from windrow.errors import WindrowError
+from windrow.operators import (
+    AntiJoin,
+    ColumnLifetime,
+    DistinctStar,
+    GroupBy,
+    Join,
+    MergeUnion,
+    Multiplicity,
+    MultiplicityOperator,
+    NegativeTuples,
+    NotIn,
+    Operator,
+    OuterJoin,
+    Projection,
+    Selection,
+    SemiJoin,
+    State,
+    TimeWindow,
+    distinct_strict,
+)
+from windrow.operators.operator import Expression as CompiledExpression
+from windrow.operators.operator import Predicate
+from windrow.physical.aggregates import accumulator
+from windrow.physical.expressions import ExpressionCompiler
+from windrow.physical.join_keys import JoinKeys, join_keys
+from windrow.physical.strategy import Strategy, structure_kind
+from windrow.physical.windows import lifetime_ordinal, window_operator
+from windrow.plan import nodes
+from windrow.plan.analysis.update_pattern import update_pattern
+from windrow.plan.expressions import Call, Column, Expression, NamedAggregate
+from windrow.plan.functions import call, conjunction
+from windrow.plan.nodes import JoinKind, Node
+from windrow.plan.pattern import Pattern
+from windrow.plan.schema import Schema
+from windrow.types import BOOLEAN
+
+
+@dataclass(eq=False)
+class PhysicalNode:
+    """An operator over inputs; a source has no operator and is fed by name."""
+
+    plan: Node
+    operator: Operator[Any] | None
+    inputs: tuple[PhysicalNode, ...] = ()
+    source: str | None = None
+    state: State | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        if self.operator is not None:
+            self.state = self.operator.fresh_state()
+
+
+class Lowering:
+    """Lowers plans under one strategy; `known` remembers what has been lowered, for sharing."""
+
+    def __init__(self, dictionary: Dictionary, strategy: Strategy = Strategy.UPA) -> None:
+        self._dictionary = dictionary
+        self._strategy = strategy
+        self._known: dict[Node, PhysicalNode] = {}
+
+    def lower(self, plan: Node) -> PhysicalNode:
+        if plan not in self._known:
+            self._known[plan] = self._lower(plan)
+        return self._known[plan]
+
+    def _lower(self, plan: Node) -> PhysicalNode:
+        if isinstance(plan, nodes.Stream):
+            return self._unbounded(plan)
+        if isinstance(plan, nodes.Table):
+            return PhysicalNode(plan, None, source=plan.name)
+        if isinstance(plan, nodes.Alias | nodes.Sort):
+            return self.lower(plan.input)  # names and the order of showing are not the matter of kernels
+        if isinstance(plan, nodes.Windowed):
+            return self._windowed(plan)
+        if isinstance(plan, nodes.Filter):
+            predicate = self._compiler(plan.input.schema).predicate(plan.predicate)
+            return self._node(plan, Selection(predicate))
+        if isinstance(plan, nodes.Project):
+            compiler = self._compiler(plan.input.schema)
+            return self._node(plan, Projection(tuple(compiler.column(c.expression) for c in plan.columns)))
+        if isinstance(plan, nodes.GroupBy):
+            return self._group_by(plan)
+        return self._binary_or_set(plan)
+
+    def _binary_or_set(self, plan: Node) -> PhysicalNode:
+        if isinstance(plan, nodes.Join):
+            return self._join(plan)
+        if isinstance(plan, nodes.SemiJoin):
+            return self._node(plan, self._semi_join(plan, plan.condition))
+        if isinstance(plan, nodes.AntiJoin):
+            return self._node(plan, self._negation(plan))
+        if isinstance(plan, nodes.Union):
+            return self._node(plan, MergeUnion())
+        if isinstance(plan, nodes.Distinct):
+            return self._node(plan, self._distinct(plan))
+        if isinstance(plan, nodes.Except | nodes.Intersect):
+            return self._node(plan, self._multiplicity(plan))
+        raise WindrowError(f"{type(plan).__name__} is not run by this version", "EXPLAIN shows its plan")
+
+    def _node(self, plan: Node, operator: Operator[Any]) -> PhysicalNode:
+        return PhysicalNode(plan, operator, tuple(self.lower(below) for below in plan.inputs))
+
+    def _compiler(self, schema: Schema) -> ExpressionCompiler:
+        return ExpressionCompiler({name: place for place, name in enumerate(schema.names)}, self._dictionary)
+
+    def _source(self, plan: nodes.Stream) -> PhysicalNode:
+        """The rows of a stream as they come; every window on the stream reads this one."""
+        key = replace(plan, lifetime=None)
+        if key not in self._known:
+            self._known[key] = PhysicalNode(key, None, source=plan.name)
+        return self._known[key]
+
+    def _unbounded(self, plan: nodes.Stream) -> PhysicalNode:
+        """A stream without a window: its rows live for ever, or as long as they say."""
+        source = self._source(plan)
+        if plan.lifetime is None:
+            return source
+        return PhysicalNode(plan, TimeWindow(ColumnLifetime(lifetime_ordinal(plan))), (source,))
+
+    def _windowed(self, plan: nodes.Windowed) -> PhysicalNode:
+        below = self._source(plan.input) if isinstance(plan.input, nodes.Stream) else self.lower(plan.input)
+        current = PhysicalNode(plan, window_operator(plan), (below,))
+        if self._strategy is Strategy.NT:
+            kind = structure_kind(plan, Strategy.UPA)
+            current = PhysicalNode(plan, NegativeTuples(kind), (current,))
+        return current
+
+    def _keys(self, plan: nodes.Join | nodes.SemiJoin | nodes.AntiJoin, condition: Expression | None) -> JoinKeys:
+        return join_keys(condition, plan.left.schema, plan.right.schema)
+
+    def _residual(
+        self, plan: nodes.Join | nodes.SemiJoin | nodes.AntiJoin, residual: Expression | None
+    ) -> Predicate | None:
+        if residual is None:
+            return None
+        return self._compiler(plan.left.schema + plan.right.schema).predicate(residual)
+
+    def _join(self, plan: nodes.Join) -> PhysicalNode:
+        keys = self._keys(plan, plan.condition)
+        inner = Join(
+            keys.left,
+            keys.right,
+            self._residual(plan, keys.residual),
+            left_structure=structure_kind(plan.left, self._strategy),
+            right_structure=structure_kind(plan.right, self._strategy),
+        )
+        if plan.kind is JoinKind.INNER:
+            return self._node(plan, inner)
+        return self._node(
+            plan,
+            OuterJoin(
+                inner,
+                len(plan.left.schema),
+                len(plan.right.schema),
+                keep_left=plan.kind in (JoinKind.LEFT, JoinKind.FULL),
+                keep_right=plan.kind in (JoinKind.RIGHT, JoinKind.FULL),
+            ),
+        )
+
+    def _semi_join(self, plan: nodes.SemiJoin | nodes.AntiJoin, condition: Expression | None) -> SemiJoin:
+        keys = self._keys(plan, condition)
+        return SemiJoin(
+            len(plan.left.schema),
+            keys.left,
+            keys.right,
+            self._residual(plan, keys.residual),
+            structure_kind(plan.left, self._strategy),
+            structure_kind(plan.right, self._strategy),
+        )
+
+    def _negation(self, plan: nodes.AntiJoin) -> Operator[Any]:
+        if plan.not_in is None:
+            return AntiJoin(self._semi_join(plan, plan.condition))
+        keys = self._keys(plan, plan.condition)
+        value, member = plan.not_in
+        plain = isinstance(value, Column) and isinstance(member, Column) and value.type == member.type
+        if keys.residual is None and plain and isinstance(value, Column) and isinstance(member, Column):
+            return NotIn(
+                len(plan.left.schema),
+                plan.left.schema.names.index(value.name),
+                plan.right.schema.names.index(member.name),
+                keys.left,
+                keys.right,
+                structure_kind(plan.left, self._strategy),
+                structure_kind(plan.right, self._strategy),
+            )
+        # A null on either side is a possible match: the pair is one unless the values are known to differ.
+        possible = Call("OR", (call("=", value, member), call("IS NULL", value), call("IS NULL", member)), BOOLEAN)
+        parts = [possible] if plan.condition is None else [plan.condition, possible]
+        return AntiJoin(self._semi_join(plan, conjunction(parts)))
+
+    def _distinct(self, plan: nodes.Distinct) -> Operator[Any]:
+        strict = update_pattern(plan.input) is Pattern.STR or self._strategy is Strategy.NT
+        kind = structure_kind(plan.input, self._strategy)
+        if strict or self._strategy is Strategy.DIRECT:
+            return distinct_strict(kind)
+        return DistinctStar()
+
+    def _multiplicity(self, plan: nodes.Except | nodes.Intersect) -> Operator[Any]:
+        if isinstance(plan, nodes.Except):
+            which = Multiplicity.EXCEPT_ALL if plan.all else Multiplicity.EXCEPT
+        else:
+            which = Multiplicity.INTERSECT_ALL if plan.all else Multiplicity.INTERSECT
+        kinds = (structure_kind(plan.left, self._strategy), structure_kind(plan.right, self._strategy))
+        return MultiplicityOperator(which, kinds)
+
+    def _group_by(self, plan: nodes.GroupBy) -> PhysicalNode:
+        """Keys and arguments are computed first; the kernel groups columns."""
+        compiler = self._compiler(plan.input.schema)
+        columns: list[CompiledExpression] = [compiler.column(key.expression) for key in plan.keys]
+        aggregates = []
+        for named in plan.aggregates:
+            column, time = self._arguments(plan, named, compiler, columns)
+            aggregates.append(accumulator(named.call, column, time))
+        below = PhysicalNode(plan, Projection(tuple(columns)), (self.lower(plan.input),))
+        kind = structure_kind(plan.input, self._strategy)
+        return PhysicalNode(plan, GroupBy(tuple(range(len(plan.keys))), tuple(aggregates), kind), (below,))
+
+    def _arguments(
+        self,
+        plan: nodes.GroupBy,
+        named: NamedAggregate,
+        compiler: ExpressionCompiler,
+        columns: list[CompiledExpression],
+    ) -> tuple[int | None, int | None]:
+        """The ordinals of an aggregate's argument and of the rows' own time, appended to the columns."""
+        values = [argument for argument in named.call.arguments if not _is_parameter(named, argument)]
+        if not values:
+            return None, None
+        columns.append(compiler.column(values[0]))
+        column = len(columns) - 1
+        if named.call.function not in ("FIRST", "LAST"):
+            return column, None
+        columns.append(compiler.column(_time_column(plan)))
+        return column, len(columns) - 1
+
+
+def _is_parameter(named: NamedAggregate, argument: Expression) -> bool:
+    """The fraction of a quantile is a constant beside the argument."""
+    return named.call.function == "QUANTILE" and argument is named.call.arguments[1]
+
+
+def _time_column(plan: nodes.GroupBy) -> Column:
+    """The timestamp column of the first stream below that is still there."""
+    schema = plan.input.schema
+    for node in plan.input.walk():
+        if isinstance(node, nodes.Stream) and node.timestamp is not None:
+            name = f"{node.alias}.{node.timestamp}"
+            if name in schema:
+                return schema.column(name)
+    hint = "group the stream itself, or keep its timestamp column in the sub-query"
+    raise WindrowError("FIRST and LAST need the timestamp of the rows they choose from", hint)

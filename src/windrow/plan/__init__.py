@@ -1,0 +1,1 @@
+"""Logical plans: immutable nodes, analyses over them, and how they are shown."""

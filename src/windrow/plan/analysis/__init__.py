@@ -1,0 +1,1 @@
+"""Analyses: properties of plans, derived bottom-up and only read by rules."""

@@ -1,0 +1,26 @@
+"""Remembering what an analysis found, on the node it is about: nodes never change, so neither does the finding."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TypeVar
+
+from windrow.plan.nodes import Node
+
+Found = TypeVar("Found")
+
+
+def per_node(analysis: Callable[[Node], Found]) -> Callable[[Node], Found]:
+    """Compute once a node. A plan of n nodes is then analysed in n steps however often it is asked."""
+    key = f"{analysis.__module__}.{analysis.__qualname__}"
+
+    @functools.wraps(analysis)
+    def remembered(node: Node) -> Found:
+        findings = node.__dict__
+        if key not in findings:
+            findings[key] = analysis(node)
+        found: Found = findings[key]
+        return found
+
+    return remembered

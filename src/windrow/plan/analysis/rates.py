@@ -1,0 +1,241 @@
+"""Rates and sizes: how many results a second an edge carries and how many are alive at an instant.
+
+The unit-time view of Kang, Naughton and Viglas (2003): everything is an expectation for one second of the stream.
+Statistics say what was measured; where nothing was measured the defaults below are assumed, and the estimate says so.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from windrow.plan.analysis.keys import keys
+from windrow.plan.analysis.refreshes import slides_below
+from windrow.plan.analysis.relations import is_relation
+from windrow.plan.analysis.update_pattern import gives_stream, update_pattern
+from windrow.plan.expressions import Call, Column, Expression, Literal
+from windrow.plan.functions import conjuncts, equal_columns
+from windrow.plan.nodes import (
+    Alias,
+    AntiJoin,
+    AppendOnly,
+    Distinct,
+    Except,
+    Filter,
+    GroupBy,
+    Intersect,
+    Join,
+    Limit,
+    Node,
+    OutputStream,
+    Project,
+    SemiJoin,
+    Stream,
+    Table,
+    Union,
+    Windowed,
+)
+from windrow.plan.pattern import Pattern
+from windrow.plan.schema import unqualified
+from windrow.plan.windows import Latest, Now, Range, RangeAgo, RowCount, Rows, RowsAgo, Window
+from windrow.units import SECOND
+
+DEFAULT_RATE = 1_000.0  # rows a second of a stream that nobody has measured
+DEFAULT_TABLE_ROWS = 1_000.0
+DEFAULT_DISTINCT = 100.0
+DEFAULT_LIFETIME = 60.0  # seconds, for LIFETIME BY
+EQUALITY, INEQUALITY, OTHER = 0.1, 1 / 3, 0.5  # selectivities where nothing better is known
+FOREVER = float("inf")
+
+
+class Statistics(Protocol):
+    """What has been measured; None where nothing has."""
+
+    def rate(self, source: str) -> float | None: ...
+
+    def distinct(self, source: str, column: str) -> float | None: ...
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Results a second, results alive at an instant (infinite: grows for ever), and whether defaults were used."""
+
+    rate: float
+    rows: float
+    assumed: bool
+
+    def scaled(self, by: float) -> Estimate:
+        return Estimate(self.rate * by, self.rows * by if by else 0.0, self.assumed)
+
+
+class Rates:
+    """The estimates of one plan under one set of statistics."""
+
+    def __init__(self, statistics: Statistics) -> None:
+        self._statistics = statistics
+        self._known: dict[int, tuple[Node, Estimate]] = {}
+
+    def of(self, node: Node) -> Estimate:
+        known = self._known.get(id(node))
+        if known is None:
+            known = self._known[id(node)] = (node, self._estimate(node))
+        return known[1]
+
+    def distinct(self, node: Node, column: str) -> float:
+        """How many different values a column has, never more than there are rows."""
+        rows = self.of(node).rows
+        if frozenset({column}) in keys(node):
+            return max(1.0, rows)
+        source = _origin(node, column)
+        measured = None if source is None else self._statistics.distinct(*source)
+        return max(1.0, min(measured or DEFAULT_DISTINCT, rows))
+
+    def _estimate(self, node: Node) -> Estimate:
+        if isinstance(node, Stream | Table):
+            return self._source(node)
+        if isinstance(node, Windowed):
+            return self._windowed(node)
+        if isinstance(node, Filter):
+            return self.of(node.input).scaled(self._selectivity(node.input, node.predicate))
+        if isinstance(node, Join):
+            return self._join(node)
+        if isinstance(node, SemiJoin | AntiJoin | Except):
+            return _with_assumption(self.of(node.left).scaled(OTHER), self.of(node.right))
+        if isinstance(node, Union):
+            return _sum(self.of(node.left), self.of(node.right))
+        if isinstance(node, Intersect):
+            return _smaller(self.of(node.left), self.of(node.right)).scaled(OTHER)
+        if isinstance(node, Distinct | GroupBy):
+            return self._grouped(node)
+        if isinstance(node, Limit):
+            below = self.of(node.input)
+            return Estimate(below.rate, min(below.rows, float(node.count)), below.assumed)
+        below = self.of(node.inputs[0])
+        stays = isinstance(node, AppendOnly | OutputStream) and update_pattern(node) is Pattern.MONOTONIC
+        return Estimate(below.rate, FOREVER, below.assumed) if stays else below
+
+    def _source(self, node: Stream | Table) -> Estimate:
+        measured = self._statistics.rate(node.name)
+        if isinstance(node, Table):
+            return Estimate(0.0, measured or DEFAULT_TABLE_ROWS, measured is None)
+        rate = DEFAULT_RATE if measured is None else measured
+        rows = FOREVER if node.lifetime is None else rate * DEFAULT_LIFETIME
+        return Estimate(rate, rows, measured is None or node.lifetime is not None)
+
+    def _windowed(self, node: Windowed) -> Estimate:
+        below = self.of(node.input)
+        rows = FOREVER if gives_stream(node.input) else below.rows
+        return Estimate(below.rate, min(rows, self._in_view(node, below.rate)), below.assumed)
+
+    def _in_view(self, node: Windowed, rate: float) -> float:
+        window, extent = node.window, node.window.extent
+        if isinstance(extent, Range):
+            return rate * extent.length / SECOND
+        if isinstance(extent, RangeAgo):
+            return rate * (extent.begin - extent.end) / SECOND
+        if isinstance(extent, Now):
+            return max(1.0, rate / SECOND)
+        if isinstance(extent, RowsAgo):
+            return float(extent.begin - extent.end)
+        if isinstance(extent, Rows | Latest):
+            each = float(extent.count) if isinstance(extent, Rows) else OTHER
+            return each * self._partitions(node.input, window)
+        return FOREVER
+
+    def _partitions(self, node: Node, window: Window) -> float:
+        count = 1.0
+        for column in window.partition:
+            source = _origin(node, column)
+            count *= (source and self._statistics.distinct(*source)) or DEFAULT_DISTINCT
+        return count
+
+    def _selectivity(self, node: Node, predicate: Expression | None) -> float:
+        product = 1.0
+        for part in conjuncts(predicate):
+            product *= self._part_selectivity(node, part)
+        return product
+
+    def _part_selectivity(self, node: Node, part: Expression) -> float:
+        if not isinstance(part, Call):
+            return OTHER
+        pair = equal_columns(part)
+        if pair is not None:
+            return 1 / max(self.distinct(node, column.name) for column in pair)
+        if part.function in ("<", "<=", ">", ">="):
+            return INEQUALITY
+        column, constant = part.arguments[0], part.arguments[-1]
+        if part.function in ("=", "IN") and isinstance(column, Column) and isinstance(constant, Literal):
+            source = _origin(node, column.name)
+            measured = None if source is None else self._statistics.distinct(*source)
+            return min(1.0, (len(part.arguments) - 1) * (EQUALITY if measured is None else 1 / max(1.0, measured)))
+        return OTHER
+
+    def _join(self, node: Join) -> Estimate:
+        left, right = self.of(node.left), self.of(node.right)
+        share = 1.0
+        for part in conjuncts(node.condition):
+            pair = equal_columns(part)
+            share *= 1 / self._larger_distinct(node, pair) if pair else self._part_selectivity(node, part)
+        left_rate = left.rate * _finite(right.rows, right.rate) * share
+        right_rate = right.rate * _finite(left.rows, left.rate) * share
+        rate = left_rate + (0.0 if is_relation(node.right) else right_rate)
+        if is_relation(node.left):
+            rate = right_rate
+        return Estimate(rate, left.rows * right.rows * share, left.assumed or right.assumed)
+
+    def _larger_distinct(self, node: Join, pair: tuple[Column, Column]) -> float:
+        sides = [(node.left, c) if c.name in node.left.schema else (node.right, c) for c in pair]
+        return max(self.distinct(side, column.name) for side, column in sides)
+
+    def _grouped(self, node: Distinct | GroupBy) -> Estimate:
+        """A periodic group-by gives each group once a refresh, any other on each change."""
+        below = self.of(node.input)
+        groups = min(below.rows, self._groups(node))
+        slides = [slide for slide in slides_below(node) if not isinstance(slide, RowCount)]
+        rate = min(below.rate, groups * SECOND / slides[0]) if slides and isinstance(node, GroupBy) else below.rate
+        return Estimate(rate, groups, below.assumed)
+
+    def _groups(self, node: Distinct | GroupBy) -> float:
+        if isinstance(node, Distinct):
+            return math.prod(self.distinct(node.input, name) for name in node.schema.names)
+        keys = (key.expression for key in node.keys)
+        return math.prod(self.distinct(node.input, key.name) for key in keys if isinstance(key, Column))
+
+
+def _finite(rows: float, rate: float) -> float:
+    """What a new tuple meets: an unbounded side is taken at its size after a minute."""
+    return rows if rows != FOREVER else rate * 60
+
+
+def _sum(left: Estimate, right: Estimate) -> Estimate:
+    return Estimate(left.rate + right.rate, left.rows + right.rows, left.assumed or right.assumed)
+
+
+def _smaller(left: Estimate, right: Estimate) -> Estimate:
+    return _with_assumption(min(left, right, key=lambda side: side.rows), left)
+
+
+def _with_assumption(estimate: Estimate, other: Estimate) -> Estimate:
+    return Estimate(estimate.rate, estimate.rows, estimate.assumed or other.assumed)
+
+
+def _origin(node: Node, column: str) -> tuple[str, str] | None:
+    """The source and column that a column is a copy of; None for a computed one."""
+    if isinstance(node, Stream | Table):
+        return node.name, unqualified(column)
+    if isinstance(node, Alias):
+        return next(
+            (
+                _origin(node.input, name)
+                for name in node.input.schema.names
+                if f"{node.name}.{unqualified(name)}" == column
+            ),
+            None,
+        )
+    if isinstance(node, Project | GroupBy):
+        listed = node.columns if isinstance(node, Project) else node.keys
+        source = next((named.expression for named in listed if named.name == column), None)
+        return _origin(node.input, source.name) if isinstance(source, Column) else None
+    holder = next((below for below in node.inputs if column in below.schema), None)
+    return None if holder is None else _origin(holder, column)

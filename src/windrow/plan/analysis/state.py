@@ -1,0 +1,172 @@
+"""State: which operators remember what, and in which structure (thesis 3.5.2).
+
+The structure follows the update pattern of what is stored, so that expired tuples are found without a scan:
+a FIFO when they end in the order they came, a calendar queue when the ends are known but in any order, a hash on the
+row when the end comes as a negative tuple.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from windrow.plan.aggregates import AGGREGATES
+from windrow.plan.analysis.rates import FOREVER, Rates
+from windrow.plan.analysis.relations import is_non_retroactive, is_relation
+from windrow.plan.analysis.update_pattern import update_pattern
+from windrow.plan.nodes import (
+    Alias,
+    AntiJoin,
+    Distinct,
+    Except,
+    Filter,
+    GroupBy,
+    Intersect,
+    Join,
+    Limit,
+    Node,
+    OutputKind,
+    OutputStream,
+    Project,
+    SemiJoin,
+    Sort,
+    Windowed,
+)
+from windrow.plan.pattern import Pattern
+from windrow.plan.windows import Latest, RowCount, Rows, RowsAgo
+
+
+class Structure(enum.Enum):
+    APPEND_LIST = "append-only list"
+    FIFO = "FIFO of basic windows"
+    CALENDAR_QUEUE = "calendar queue by exp"
+    ROW_HASH = "hash on the row"
+    PARTITION_HASH = "hash on the partition, a FIFO each"
+    GROUP_TABLE = "one row a group"
+    VALUE_COUNTS = "counter a value"
+    SORTED = "sorted by the keys of ORDER BY"
+    TABLE = "table, hashed on the join columns"
+
+
+@dataclass(frozen=True)
+class StateEntry:
+    """One thing that an operator remembers; infinite rows mean that it grows for ever."""
+
+    what: str
+    structure: Structure
+    rows: float
+
+    @property
+    def is_bounded(self) -> bool:
+        return self.rows != FOREVER
+
+
+BY_PATTERN = {
+    Pattern.MONOTONIC: Structure.APPEND_LIST,
+    Pattern.WKS: Structure.FIFO,
+    Pattern.WK: Structure.CALENDAR_QUEUE,
+    Pattern.STR: Structure.ROW_HASH,
+}
+
+
+def structure_for(node: Node) -> Structure:
+    """Where the results of a node are best stored."""
+    if _is_row_window(node):
+        return Structure.FIFO
+    if _is_grouped(node):
+        return Structure.GROUP_TABLE
+    if is_relation(node):
+        return Structure.TABLE
+    return BY_PATTERN[update_pattern(node)]
+
+
+def _is_grouped(node: Node) -> bool:
+    """One row a group: a new value replaces the old one."""
+    if isinstance(node, Filter | Project | Alias | Sort):
+        return _is_grouped(node.input)
+    return isinstance(node, GroupBy)
+
+
+def _is_row_window(node: Node) -> bool:
+    """A count window and selections over it leave in the order they came, although strict."""
+    if isinstance(node, Filter | Project):
+        return _is_row_window(node.input)
+    return isinstance(node, Windowed) and isinstance(node.window.extent, Rows) and not node.window.partition
+
+
+def state_of(node: Node, rates: Rates) -> tuple[StateEntry, ...]:
+    """What the operator must remember; empty for one that looks at each tuple once."""
+    if isinstance(node, Windowed):
+        return _window_state(node, rates)
+    if isinstance(node, Join | SemiJoin | AntiJoin):
+        return _join_state(node, rates)
+    if isinstance(node, Except | Intersect):
+        counters = StateEntry("multiplicities", Structure.VALUE_COUNTS, rates.of(node.left).rows)
+        return _stored("left", node.left, rates), _stored("right", node.right, rates), counters
+    if isinstance(node, Distinct):
+        return _distinct_state(node, rates)
+    if isinstance(node, GroupBy):
+        return _group_state(node, rates)
+    if isinstance(node, Limit):
+        return (StateEntry("input", Structure.SORTED, rates.of(node.input).rows),)
+    if isinstance(node, OutputStream) and node.kind is not OutputKind.RSTREAM:
+        return (_stored("previous answer", node.input, rates),)
+    return ()
+
+
+def view_of(node: Node, rates: Rates) -> StateEntry:
+    """How the current answer of a whole plan is kept."""
+    return StateEntry("answer", structure_for(node), rates.of(node).rows)
+
+
+def _stored(what: str, node: Node, rates: Rates) -> StateEntry:
+    return StateEntry(what, structure_for(node), rates.of(node).rows)
+
+
+def _window_state(node: Windowed, rates: Rates) -> tuple[StateEntry, ...]:
+    """Time-based windows keep nothing: the end is a column of the tuple."""
+    extent, rows = node.window.extent, rates.of(node).rows
+    if isinstance(extent, Latest) or node.window.partition:
+        return (StateEntry("window", Structure.PARTITION_HASH, rows),)
+    if isinstance(extent, Rows | RowsAgo):
+        held = float(extent.count if isinstance(extent, Rows) else extent.begin)
+        return (StateEntry("window", Structure.FIFO, held),)
+    return (StateEntry("window", Structure.FIFO, rows),) if isinstance(node.window.slide, RowCount) else ()
+
+
+def _join_state(node: Join | SemiJoin | AntiJoin, rates: Rates) -> tuple[StateEntry, ...]:
+    """A stream joined with a non-retroactive table is not stored: changes of the table never ask for it again."""
+    left, right = node.left, node.right
+    entries = []
+    if is_relation(left) or not is_non_retroactive(right):
+        entries.append(_stored("left", left, rates))
+    if is_relation(right) or not is_non_retroactive(left):
+        entries.append(_stored("right", right, rates))
+    return tuple(entries)
+
+
+def _distinct_state(node: Distinct, rates: Rates) -> tuple[StateEntry, ...]:
+    """δ*: the output and, for each row of it, the youngest equal row; counters over a strict input."""
+    rows, pattern = rates.of(node).rows, update_pattern(node.input)
+    if pattern is Pattern.STR:
+        return (StateEntry("multiplicities", Structure.VALUE_COUNTS, rows),)
+    output = StateEntry("output", BY_PATTERN[update_pattern(node)], rows)
+    if pattern is Pattern.MONOTONIC:
+        return (output,)
+    return output, StateEntry("auxiliary output", Structure.CALENDAR_QUEUE, rows)
+
+
+def _group_state(node: GroupBy, rates: Rates) -> tuple[StateEntry, ...]:
+    """The input is kept when something of it can end: its values must be taken out again."""
+    groups = StateEntry("groups", Structure.GROUP_TABLE, rates.of(node).rows)
+    if update_pattern(node.input) is not Pattern.MONOTONIC:
+        return groups, _stored("input", node.input, rates)
+    holistic = [c.call.function for c in node.aggregates if _keeps_values(c.call.function)]
+    if holistic:
+        return groups, StateEntry("values", Structure.VALUE_COUNTS, rates.of(node.input).rows)
+    return (groups,)
+
+
+def _keeps_values(function: str) -> bool:
+    aggregate = AGGREGATES.get(function)
+    return aggregate is not None and aggregate.kind.value == "holistic" and not aggregate.approximate

@@ -1,0 +1,148 @@
+"""Update patterns of the edges of a plan, derived bottom-up (thesis 3.2, 3.3 and 3.5.1).
+
+Where the rules differ from the thesis's printed ones, its own definitions decide:
+a union is weakest only over equal lifetime lengths (rule 2 misses unequal ones), and a join with exactly one external
+window is weak, not weakest (3.3.2): with S1 external of length 10 and tuples at 1 and 5, S2 internal with tuples at 8
+and 9, results begin at 8 and 9 but end at 11, 15, 11 and 15, so they do not end a fixed time after they began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from windrow.plan.analysis.per_node import per_node
+from windrow.plan.analysis.relations import is_non_retroactive, is_relation
+from windrow.plan.nodes import (
+    Alias,
+    AntiJoin,
+    AppendOnly,
+    Distinct,
+    Except,
+    Filter,
+    GroupBy,
+    Intersect,
+    Join,
+    JoinKind,
+    Limit,
+    Node,
+    OutputKind,
+    OutputStream,
+    Project,
+    SemiJoin,
+    Sort,
+    Stream,
+    Table,
+    Union,
+    Windowed,
+)
+from windrow.plan.pattern import Pattern
+from windrow.plan.windows import Now, Range, RangeAgo, RowCount
+
+PatternOf = Callable[[Node], Pattern]
+
+
+@per_node
+def update_pattern(node: Node) -> Pattern:
+    """The pattern of the edge that leaves the node; inner edges over INTERNAL windows keep the window's pattern."""
+    return _derive(node, update_pattern)
+
+
+@per_node
+def _external_pattern(node: Node) -> Pattern:
+    """The pattern of results that end only with their external parts."""
+    if isinstance(node, Windowed) and node.window.internal:
+        return Pattern.MONOTONIC
+    if isinstance(node, GroupBy) and not _has_external_stream(node):
+        return Pattern.MONOTONIC
+    return _derive(node, _external_pattern)
+
+
+def _has_external_stream(node: Node) -> bool:
+    if isinstance(node, Windowed) and node.window.internal:
+        return False
+    return isinstance(node, Stream) or any(_has_external_stream(below) for below in node.inputs)
+
+
+def _derive(node: Node, of: PatternOf) -> Pattern:
+    if isinstance(node, Stream):
+        return Pattern.MONOTONIC if node.lifetime is None else Pattern.WK
+    if isinstance(node, Table):
+        return Pattern.STR if node.retroactive else Pattern.MONOTONIC
+    if isinstance(node, Windowed):
+        return _windowed(node)
+    if isinstance(node, Filter | Project | Alias | Sort):
+        return of(node.input)
+    if isinstance(node, AppendOnly):
+        return _external_pattern(node.input)
+    if isinstance(node, OutputStream):
+        return of(node.input) if node.kind is OutputKind.RSTREAM else Pattern.MONOTONIC
+    if isinstance(node, Join | SemiJoin | AntiJoin):
+        return _joined(node, of)
+    if isinstance(node, Union):
+        return _union(node, of)
+    if isinstance(node, Intersect | Distinct):
+        return _weak(node, of)
+    assert isinstance(node, Except | GroupBy | Limit), node
+    return Pattern.STR
+
+
+def _windowed(node: Windowed) -> Pattern:
+    window = node.window
+    own = Pattern.WKS if window.is_time_based else Pattern.MONOTONIC if window.is_open else Pattern.STR
+    return max(own, Pattern.MONOTONIC if gives_stream(node.input) else update_pattern(node.input))
+
+
+def gives_stream(node: Node) -> bool:
+    """Written with an output stream, so what leaves it is append-only whatever is below."""
+    return gives_stream(node.input) if isinstance(node, Alias) else isinstance(node, OutputStream)
+
+
+def _joined(node: Join | SemiJoin | AntiJoin, of: PatternOf) -> Pattern:
+    left, right = node.left, node.right
+    if is_non_retroactive(right) and not is_relation(left):
+        return of(left)
+    if is_non_retroactive(left) and not is_relation(right) and isinstance(node, Join):
+        return of(right)
+    if is_relation(left) or is_relation(right) or isinstance(node, AntiJoin):
+        return Pattern.STR
+    if isinstance(node, Join) and node.kind is not JoinKind.INNER:
+        return Pattern.STR
+    return _weak(node, of)
+
+
+def _weak(node: Node, of: PatternOf) -> Pattern:
+    """Weak operators: monotonic over monotonic inputs only."""
+    patterns = {of(below) for below in node.inputs}
+    if patterns == {Pattern.MONOTONIC}:
+        return Pattern.MONOTONIC
+    return Pattern.STR if Pattern.STR in patterns else Pattern.WK
+
+
+def _union(node: Union, of: PatternOf) -> Pattern:
+    left, right = of(node.left), of(node.right)
+    if left is right is Pattern.WKS:
+        same = lifetime_length(node.left) == lifetime_length(node.right)
+        return Pattern.WKS if same else Pattern.WK
+    if left is right is Pattern.MONOTONIC:
+        return Pattern.MONOTONIC
+    return Pattern.STR if Pattern.STR in (left, right) else Pattern.WK
+
+
+@per_node
+def lifetime_length(node: Node) -> tuple[int, int] | None:
+    """Length and slide of the lifetimes on a weakest edge; None where lifetimes have no one length."""
+    if isinstance(node, Windowed):
+        return _window_length(node)
+    lengths = {lifetime_length(below) for below in node.inputs if not is_relation(below)}
+    return lengths.pop() if len(lengths) == 1 else None
+
+
+def _window_length(node: Windowed) -> tuple[int, int] | None:
+    extent, slide = node.window.extent, node.window.slide or 0
+    if isinstance(slide, RowCount):
+        return None
+    if isinstance(extent, Range):
+        return extent.length, slide
+    if isinstance(extent, RangeAgo):
+        return extent.begin - extent.end, slide
+    return (1, 0) if isinstance(extent, Now) else None

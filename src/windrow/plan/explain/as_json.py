@@ -1,0 +1,50 @@
+"""EXPLAIN as data: a list with one object a query, each node with its operator, pattern, state and inputs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+
+from windrow.plan.analysis.state import StateEntry
+from windrow.plan.explain.model import ExplainedNode, Explanation
+
+Json = dict[str, object]
+
+
+def json_text(explanations: Iterable[Explanation]) -> str:
+    return json.dumps([as_object(explanation) for explanation in explanations], indent=2, ensure_ascii=False)
+
+
+def as_object(explanation: Explanation) -> Json:
+    return {
+        "query": explanation.query,
+        "text": explanation.text,
+        "view": _entry(explanation.view),
+        "plan": _node(explanation.plan),
+    }
+
+
+def _node(node: ExplainedNode) -> Json:
+    return {
+        "operator": node.operator,
+        "detail": node.detail,
+        "pattern": node.pattern.value,
+        "lifetime": {"begin": node.lifetime.begin, "end": node.lifetime.end},
+        "state": [_entry(entry) for entry in node.state],
+        "rows_per_second": _finite(node.estimate.rate),
+        "rows_alive": _finite(node.estimate.rows),
+        "assumed": node.estimate.assumed,
+        "columns": [{"name": name, "type": of} for name, of in node.columns],
+        "keys": [list(key) for key in node.keys],
+        "inputs": [_node(below) for below in node.inputs],
+    }
+
+
+def _entry(entry: StateEntry) -> Json:
+    return {"what": entry.what, "structure": entry.structure.value, "rows": _finite(entry.rows)}
+
+
+def _finite(value: float) -> float | None:
+    """Null for what grows for ever: JSON has no infinity."""
+    return None if math.isinf(value) else round(value, 6)

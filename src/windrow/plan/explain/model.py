@@ -1,0 +1,70 @@
+"""What EXPLAIN shows of a plan: every operator with its edge's pattern, its state and what it expects to hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.plan.analysis.keys import keys
+from windrow.plan.analysis.lifetime import Lifetime, lifetime
+from windrow.plan.analysis.rates import Estimate, Rates, Statistics
+from windrow.plan.analysis.state import StateEntry, state_of, view_of
+from windrow.plan.analysis.update_pattern import update_pattern
+from windrow.plan.explain.operators import describe_operator, operator_name
+from windrow.plan.nodes import Node
+from windrow.plan.pattern import Pattern
+
+
+@dataclass(frozen=True)
+class ExplainedNode:
+    operator: str
+    detail: str
+    pattern: Pattern
+    lifetime: Lifetime
+    state: tuple[StateEntry, ...]
+    estimate: Estimate
+    columns: tuple[tuple[str, str], ...]
+    keys: tuple[tuple[str, ...], ...]
+    inputs: tuple[ExplainedNode, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One query: its name if it has one, its text, its plan, and how its current answer is kept."""
+
+    query: str | None
+    text: str
+    plan: ExplainedNode
+    view: StateEntry
+
+    @property
+    def grows(self) -> tuple[str, ...]:
+        """The state that grows for ever, in words."""
+        return tuple(
+            f"the {entry.what} of {node.operator} {node.detail}"
+            for node in _walk(self.plan)
+            for entry in node.state
+            if not entry.is_bounded
+        )
+
+
+def explain(plan: Node, statistics: Statistics, query: str | None, text: str) -> Explanation:
+    rates = Rates(statistics)
+    return Explanation(query, text, _explained(plan, rates), view_of(plan, rates))
+
+
+def _explained(node: Node, rates: Rates) -> ExplainedNode:
+    return ExplainedNode(
+        operator=operator_name(node),
+        detail=describe_operator(node),
+        pattern=update_pattern(node),
+        lifetime=lifetime(node),
+        state=state_of(node, rates),
+        estimate=rates.of(node),
+        columns=tuple((field.name, str(field.type)) for field in node.schema),
+        keys=tuple(sorted(tuple(sorted(key)) for key in keys(node))),
+        inputs=tuple(_explained(below, rates) for below in node.inputs),
+    )
+
+
+def _walk(node: ExplainedNode) -> list[ExplainedNode]:
+    return [node, *(found for below in node.inputs for found in _walk(below))]

@@ -1,0 +1,139 @@
+"""Operators as EXPLAIN names and describes them."""
+
+from __future__ import annotations
+
+from windrow.plan.analysis.relations import is_non_retroactive
+from windrow.plan.nodes import (
+    Alias,
+    AntiJoin,
+    AppendOnly,
+    Distinct,
+    Except,
+    Filter,
+    GroupBy,
+    Intersect,
+    Join,
+    JoinKind,
+    Limit,
+    Node,
+    OutputStream,
+    Project,
+    SemiJoin,
+    Sort,
+    Stream,
+    Table,
+    Union,
+    Windowed,
+)
+from windrow.plan.printer import ExpressionPrinter, aggregate_text, expression_text, sort_key_text, window_text
+
+_NAMES: dict[type[Node], str] = {
+    Stream: "Stream",
+    Table: "Table",
+    Windowed: "Window",
+    Filter: "Selection",
+    Project: "Projection",
+    Alias: "SubQuery",
+    Join: "Join",
+    SemiJoin: "SemiJoin",
+    AntiJoin: "Negation",
+    Union: "Union",
+    Except: "Negation",
+    Intersect: "Intersection",
+    Distinct: "Distinct",
+    GroupBy: "GroupBy",
+    Sort: "Sort",
+    Limit: "Limit",
+    AppendOnly: "AppendOnly",
+    OutputStream: "OutputStream",
+}
+
+
+def operator_name(node: Node) -> str:
+    return _NAMES[type(node)]
+
+
+def describe_operator(node: Node) -> str:
+    """What this operator does, in the words of CQL."""
+    if isinstance(node, Stream | Table):
+        return _source(node)
+    if isinstance(node, Windowed):
+        return window_text(node.window)
+    if isinstance(node, Filter):
+        return _printer(node.input).text(node.predicate)
+    if isinstance(node, Project):
+        printer = _printer(node.input)
+        return ", ".join(_named(column.name, printer.text(column.expression)) for column in node.columns)
+    if isinstance(node, Alias):
+        return f"AS {node.name}"
+    if isinstance(node, Join):
+        return _join(node)
+    if isinstance(node, SemiJoin | AntiJoin):
+        return _exists(node)
+    if isinstance(node, GroupBy):
+        return _group_by(node)
+    if isinstance(node, Sort | Limit):
+        return _ordered(node)
+    if isinstance(node, OutputStream):
+        return f"{node.kind.value}{' RESTORE' if node.restore else ''}"
+    return _set_operation(node)
+
+
+def _printer(below: Node) -> ExpressionPrinter:
+    """Over a group-by, keys and aggregates are printed as what they are."""
+    while isinstance(below, Filter):
+        below = below.input
+    if not isinstance(below, GroupBy):
+        return ExpressionPrinter()
+    keys = {key.name: key.expression for key in below.keys}
+    return ExpressionPrinter({**keys, **{named.name: named.call for named in below.aggregates}})
+
+
+def _named(name: str, text: str) -> str:
+    return text if text == name or text.endswith(f".{name}") else f"{text} AS {name}"
+
+
+def _source(node: Stream | Table) -> str:
+    name = node.name if node.alias == node.name else f"{node.name} AS {node.alias}"
+    if isinstance(node, Table):
+        return name if node.retroactive else f"{name}, non-retroactive"
+    return name if node.lifetime is None else f"{name}, lifetime by {node.lifetime}"
+
+
+def _join(node: Join) -> str:
+    kind = "" if node.kind is JoinKind.INNER else f"{node.kind.value} "
+    table = ", as of the stream tuple's time" if is_non_retroactive(node.right) or is_non_retroactive(node.left) else ""
+    condition = "every pair" if node.condition is None else f"ON {expression_text(node.condition)}"
+    return f"{kind}{condition}{table}"
+
+
+def _exists(node: SemiJoin | AntiJoin) -> str:
+    word = "EXISTS" if isinstance(node, SemiJoin) else "NOT EXISTS"
+    parts = [] if node.condition is None else [expression_text(node.condition)]
+    if isinstance(node, AntiJoin) and node.not_in is not None:
+        word = "NOT IN"
+        parts.insert(0, " <> ALL ".join(expression_text(side) for side in node.not_in))
+    return f"{word} {' AND '.join(parts)}".strip()
+
+
+def _group_by(node: GroupBy) -> str:
+    keys = ", ".join(expression_text(key.expression) for key in node.keys)
+    aggregates = ", ".join(aggregate_text(named.call) for named in node.aggregates)
+    return " computes ".join(part for part in (keys or "all rows", aggregates) if part)
+
+
+def _ordered(node: Sort | Limit) -> str:
+    order = f"BY {', '.join(sort_key_text(key) for key in node.keys)}" if node.keys else ""
+    if isinstance(node, Sort):
+        return order
+    offset = f" OFFSET {node.offset}" if node.offset else ""
+    return f"{node.count}{offset} {order}".strip()
+
+
+def _set_operation(node: Node) -> str:
+    if isinstance(node, Except | Intersect):
+        word = "EXCEPT" if isinstance(node, Except) else "INTERSECT"
+        return f"{word} ALL" if node.all else word
+    if isinstance(node, Union):
+        return "UNION ALL"
+    return "results stay when their INTERNAL windows move on" if isinstance(node, AppendOnly) else "rows"

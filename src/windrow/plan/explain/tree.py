@@ -1,0 +1,54 @@
+"""EXPLAIN as a tree of text: results flow upwards, each line names the pattern of the edge that leaves it."""
+
+from __future__ import annotations
+
+import math
+
+from windrow.plan.analysis.lifetime import NEVER
+from windrow.plan.analysis.state import StateEntry
+from windrow.plan.explain.model import ExplainedNode, Explanation
+
+
+def tree_text(explanation: Explanation) -> str:
+    title = explanation.query or "query"
+    lines = [f"{title}: {explanation.text}", f"answer kept in: {entry_text(explanation.view, name=False)}"]
+    lines += _node_lines(explanation.plan, "", "")
+    return "\n".join([*lines, *remarks(explanation)])
+
+
+def remarks(explanation: Explanation) -> list[str]:
+    """What a reader should know besides: state without bound, sizes that rest on assumptions."""
+    found = [f"grows for ever: {what}; give its input a window" for what in explanation.grows]
+    if explanation.plan.estimate.assumed:
+        found.append("sizes assume 1,000 rows/s and 100 values a column where nothing was measured")
+    return found
+
+
+def _node_lines(node: ExplainedNode, first: str, rest: str) -> list[str]:
+    lines = [f"{first}{node.operator} {node.detail}  [{node.pattern.value}, ~{number(node.estimate.rate)} rows/s]"]
+    bar = "│ " if node.inputs else "  "
+    if node.operator in ("Window", "Stream") and node.lifetime.end != NEVER:
+        lines.append(f"{rest}{bar}  lives from {node.lifetime.begin} to {node.lifetime.end}")
+    lines += [f"{rest}{bar}  keeps {entry_text(entry)}" for entry in node.state]
+    for position, below in enumerate(node.inputs):
+        last = position == len(node.inputs) - 1
+        lines += _node_lines(below, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+    return lines
+
+
+def entry_text(entry: StateEntry, name: bool = True) -> str:
+    """`left in a FIFO of basic windows, ~600,000 rows`."""
+    what = f"{entry.what} in " if name else ""
+    rows = "row" if entry.rows == 1 else "rows"
+    size = f"~{number(entry.rows)} {rows}" if entry.is_bounded else "growing for ever"
+    return f"{what}{entry.structure.value}, {size}"
+
+
+def number(value: float) -> str:
+    """Three significant digits, the way people say sizes."""
+    if math.isinf(value):
+        return "ever more"
+    if value < 10:
+        return f"{value:.2g}"
+    digits = max(0, int(math.log10(value)) - 2)
+    return f"{round(value, -digits):,.0f}"

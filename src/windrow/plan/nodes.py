@@ -1,0 +1,330 @@
+"""The nodes of a logical plan: immutable, checked when made, schema derived.
+
+Each thing can be said in one way: UNION is DISTINCT over a bag union, an output window (WSTREAM) is a window over an
+append-only result, nothing written after a stream and RANGE UNBOUNDED are both the bare stream.
+Relations in FROM give columns qualified names (`s.price`); select lists give plain ones (`price`).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+from windrow.errors import PlanError
+from windrow.plan.expressions import Expression, Named, NamedAggregate, SortKey, columns_of
+from windrow.plan.schema import Field, Schema, unqualified
+from windrow.plan.windows import Latest, Rows, Window
+from windrow.types import BOOLEAN, NULL
+
+
+@dataclass(frozen=True)
+class Node:
+    """What all nodes share: inputs are found among the fields, checks run when the node is made."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return tuple(value for field in fields(self) if isinstance(value := getattr(self, field.name), Node))
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self._derive_schema()
+
+    def _derive_schema(self) -> Schema:
+        return self.inputs[0].schema
+
+    def with_inputs(self, *inputs: Node) -> Node:
+        """The same node over other inputs."""
+        waiting = iter(inputs)
+        changes = {f.name: next(waiting) for f in fields(self) if isinstance(getattr(self, f.name), Node)}
+        return replace(self, **changes)
+
+    def walk(self) -> Iterator[Node]:
+        """The node and everything below it, inputs after their consumer."""
+        yield self
+        for below in self.inputs:
+            yield from below.walk()
+
+
+@dataclass(frozen=True)
+class Stream(Node):
+    """A source stream; `lifetime` names the column that says how long each tuple lives."""
+
+    name: str
+    alias: str
+    columns: tuple[Field, ...]
+    timestamp: str | None  # None: arrival time
+    lifetime: str | None = None
+
+    def _derive_schema(self) -> Schema:
+        return Schema(tuple(Field(f"{self.alias}.{field.name}", field.type) for field in self.columns))
+
+
+@dataclass(frozen=True)
+class Table(Node):
+    """A relation; changes of a retroactive one revisit stream tuples that are already in a window."""
+
+    name: str
+    alias: str
+    columns: tuple[Field, ...]
+    primary_key: tuple[str, ...] = ()
+    retroactive: bool = True
+
+    def _derive_schema(self) -> Schema:
+        return Schema(tuple(Field(f"{self.alias}.{field.name}", field.type) for field in self.columns))
+
+
+@dataclass(frozen=True)
+class Windowed(Node):
+    """A window on an append-only input; over AppendOnly it is a window on the output (WSTREAM)."""
+
+    input: Node
+    window: Window
+
+    def __post_init__(self) -> None:
+        extent = self.window.extent
+        if isinstance(extent, Rows | Latest):
+            _require_columns(self, frozenset(extent.partition), self.input.schema)
+        if isinstance(extent, Latest):
+            _require_condition(self, extent.predicate, self.input.schema)
+
+
+@dataclass(frozen=True)
+class Filter(Node):
+    input: Node
+    predicate: Expression
+
+    def __post_init__(self) -> None:
+        _require_condition(self, self.predicate, self.input.schema)
+
+
+@dataclass(frozen=True)
+class Project(Node):
+    input: Node
+    columns: tuple[Named, ...]
+
+    def __post_init__(self) -> None:
+        for column in self.columns:
+            _require_columns(self, columns_of(column.expression), self.input.schema)
+
+    def _derive_schema(self) -> Schema:
+        return Schema(tuple(Field(column.name, column.expression.type) for column in self.columns))
+
+
+@dataclass(frozen=True)
+class Alias(Node):
+    """A sub-query with a name: its columns become `name.column`."""
+
+    input: Node
+    name: str
+
+    def _derive_schema(self) -> Schema:
+        renamed = (Field(f"{self.name}.{unqualified(field.name)}", field.type) for field in self.input.schema)
+        return Schema(tuple(renamed))
+
+
+class JoinKind(enum.Enum):
+    INNER = "INNER"
+    LEFT = "LEFT"
+    RIGHT = "RIGHT"
+    FULL = "FULL"
+
+
+@dataclass(frozen=True)
+class Join(Node):
+    left: Node
+    right: Node
+    condition: Expression | None = None
+    kind: JoinKind = JoinKind.INNER
+
+    def __post_init__(self) -> None:
+        if self.condition is not None:
+            _require_condition(self, self.condition, self.schema)
+
+    def _derive_schema(self) -> Schema:
+        return self.left.schema + self.right.schema
+
+
+@dataclass(frozen=True)
+class SemiJoin(Node):
+    """EXISTS and IN: rows of the left for which the right has a match."""
+
+    left: Node
+    right: Node
+    condition: Expression | None = None
+
+    def __post_init__(self) -> None:
+        both = self.left.schema + self.right.schema
+        if self.condition is not None:
+            _require_condition(self, self.condition, both)
+
+
+@dataclass(frozen=True)
+class AntiJoin(Node):
+    """NOT EXISTS and, with `not_in`, NOT IN: rows of the left for which the right has no match.
+
+    `not_in` is the pair compared by NOT IN: a null on either side is a possible match.
+    """
+
+    left: Node
+    right: Node
+    condition: Expression | None = None
+    not_in: tuple[Expression, Expression] | None = None
+
+    def __post_init__(self) -> None:
+        both = self.left.schema + self.right.schema
+        if self.condition is not None:
+            _require_condition(self, self.condition, both)
+        for side in self.not_in or ():
+            _require_columns(self, columns_of(side), both)
+
+
+@dataclass(frozen=True)
+class Union(Node):
+    """All rows of both, duplicates kept."""
+
+    left: Node
+    right: Node
+
+    def __post_init__(self) -> None:
+        _require_same_types(self, self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Except(Node):
+    """EXCEPT, or with `all` EXCEPT ALL: max(v1 - v2, 0) copies of each row."""
+
+    left: Node
+    right: Node
+    all: bool = False
+
+    def __post_init__(self) -> None:
+        _require_same_types(self, self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Intersect(Node):
+    """INTERSECT, or with `all` INTERSECT ALL: min(v1, v2) copies of each row."""
+
+    left: Node
+    right: Node
+    all: bool = False
+
+    def __post_init__(self) -> None:
+        _require_same_types(self, self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Distinct(Node):
+    input: Node
+
+
+@dataclass(frozen=True)
+class GroupBy(Node):
+    """One row a group, or one row in all when there are no keys."""
+
+    input: Node
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+
+    def __post_init__(self) -> None:
+        for key in self.keys:
+            _require_columns(self, columns_of(key.expression), self.input.schema)
+        for aggregate in self.aggregates:
+            for argument in aggregate.call.arguments:
+                _require_columns(self, columns_of(argument), self.input.schema)
+
+    def _derive_schema(self) -> Schema:
+        keys = tuple(Field(key.name, key.expression.type) for key in self.keys)
+        return Schema(keys + tuple(Field(named.name, named.call.type) for named in self.aggregates))
+
+
+@dataclass(frozen=True)
+class Sort(Node):
+    """The order in which the current answer is shown; the answer itself is the same."""
+
+    input: Node
+    keys: tuple[SortKey, ...]
+
+    def __post_init__(self) -> None:
+        _require_sort_keys(self, self.keys, self.input.schema)
+
+
+@dataclass(frozen=True)
+class Limit(Node):
+    """The first `count` rows of the current answer; ties are broken by the row's values in column order."""
+
+    input: Node
+    keys: tuple[SortKey, ...]
+    count: int
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        _require_sort_keys(self, self.keys, self.input.schema)
+        if self.count < 0 or self.offset < 0:
+            raise PlanError("LIMIT and OFFSET are not negative")
+
+
+@dataclass(frozen=True)
+class AppendOnly(Node):
+    """The results of a query over INTERNAL windows: they end with their external parts only (thesis 3.3.2)."""
+
+    input: Node
+
+
+class OutputKind(enum.Enum):
+    ISTREAM = "ISTREAM"
+    DSTREAM = "DSTREAM"
+    RSTREAM = "RSTREAM"
+
+
+@dataclass(frozen=True)
+class OutputStream(Node):
+    """What comes out: insertions, deletions, or the whole answer at each refresh."""
+
+    input: Node
+    kind: OutputKind
+    restore: bool = False
+
+    def __post_init__(self) -> None:
+        if self.restore and self.kind is OutputKind.DSTREAM:
+            raise PlanError("DSTREAM has no RESTORE")
+
+
+def aliased(node: Node, name: str) -> Node:
+    """`(node) AS name`; nothing is added where the columns have these names already."""
+    if isinstance(node, Project) and _only_drops_qualifier(node, name):
+        return node.input
+    if all(field.name == f"{name}.{unqualified(field.name)}" for field in node.schema):
+        return node
+    return Alias(node, name)
+
+
+def _only_drops_qualifier(project: Project, name: str) -> bool:
+    below = project.input.schema
+    if [f"{name}.{column.name}" for column in project.columns] != list(below.names):
+        return False
+    return all(column.expression == source for column, source in zip(project.columns, below.columns, strict=True))
+
+
+def _require_columns(node: Node, used: frozenset[str], schema: Schema) -> None:
+    missing = sorted(name for name in used if name not in schema)
+    if missing:
+        raise PlanError(f"{type(node).__name__} uses {', '.join(missing)}, its input has {', '.join(schema.names)}")
+
+
+def _require_condition(node: Node, predicate: Expression, schema: Schema) -> None:
+    _require_columns(node, columns_of(predicate), schema)
+    if predicate.type not in (BOOLEAN, NULL):
+        raise PlanError(f"the condition of {type(node).__name__} is {predicate.type}, not BOOLEAN")
+
+
+def _require_same_types(node: Node, left: Node, right: Node) -> None:
+    if left.schema.types != right.schema.types:
+        raise PlanError(f"the inputs of {type(node).__name__} have different types")
+
+
+def _require_sort_keys(node: Node, keys: tuple[SortKey, ...], schema: Schema) -> None:
+    for key in keys:
+        _require_columns(node, columns_of(key.expression), schema)

@@ -1,0 +1,136 @@
+"""Expressions as CQL text; what is printed here is read back as the same expression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+
+from windrow.plan.expressions import AggregateCall, Call, Case, Cast, Column, Expression, Literal, SortKey
+from windrow.plan.printer.names import column_name
+from windrow.types import BINARY, DATE, DOUBLE, FLOAT, INTERVAL, STRING, TIMESTAMP
+from windrow.units import format_duration, format_timestamp
+
+# How tightly each operator binds; arguments that bind less tightly are put in parentheses.
+_OR, _AND, _NOT, _COMPARE, _CONCAT, _SUM, _PRODUCT, _UNARY, _ATOM = range(9)
+_BINARY = {
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "LIKE", "IS DISTINCT FROM"), _COMPARE),
+    "||": _CONCAT,
+    **dict.fromkeys(("+", "-"), _SUM),
+    **dict.fromkeys(("*", "/", "%"), _PRODUCT),
+}
+
+
+def expression_text(expression: Expression) -> str:
+    return ExpressionPrinter().text(expression)
+
+
+class ExpressionPrinter:
+    """Prints expressions; columns in `meanings` (keys and aggregates of a GROUP BY) as what they stand for."""
+
+    def __init__(self, meanings: Mapping[str, Expression | AggregateCall] | None = None) -> None:
+        self._meanings = meanings or {}
+
+    def text(self, expression: Expression) -> str:
+        return self._print(expression)[0]
+
+    def _print(self, expression: Expression) -> tuple[str, int]:
+        if isinstance(expression, Column):
+            meaning = self._meanings.get(expression.name)
+            if meaning is None:
+                return column_name(expression.name), _ATOM
+            return (aggregate_text(meaning), _ATOM) if isinstance(meaning, AggregateCall) else _plain(meaning)
+        if isinstance(expression, Literal):
+            return literal_text(expression), _ATOM
+        if isinstance(expression, Cast):
+            return f"CAST({self.text(expression.argument)} AS {expression.type})", _ATOM
+        if isinstance(expression, Case):
+            return self._case(expression), _ATOM
+        return self._call(expression)
+
+    def _call(self, call: Call) -> tuple[str, int]:
+        name, arguments = call.function, call.arguments
+        if name in ("AND", "OR"):
+            level = _AND if name == "AND" else _OR
+            return f" {name} ".join(self.wrapped(part, level + 1) for part in arguments), level
+        if name in _BINARY:
+            level = _BINARY[name]
+            tighter = level + 1  # comparisons do not chain; the others chain to the left
+            left = self.wrapped(arguments[0], tighter if level == _COMPARE else level)
+            return f"{left} {name} {self.wrapped(arguments[1], tighter)}", level
+        if name == "NOT":
+            return f"NOT {self.wrapped(arguments[0], _ATOM)}", _NOT
+        if name == "NEGATE":
+            return f"-{self.wrapped(arguments[0], _ATOM)}", _UNARY
+        if name == "IS NULL":
+            return f"{self.wrapped(arguments[0], _CONCAT)} IS NULL", _COMPARE
+        if name == "IN":
+            return f"{self.wrapped(arguments[0], _CONCAT)} IN ({self._list(arguments[1:])})", _COMPARE
+        if name == "EXTRACT" and isinstance(arguments[0], Literal) and isinstance(arguments[0].value, str):
+            return f"EXTRACT({arguments[0].value} FROM {self.text(arguments[1])})", _ATOM
+        return f"{name}({self._list(arguments)})", _ATOM
+
+    def wrapped(self, expression: Expression, level: int) -> str:
+        """In parentheses when it binds less tightly than `level`."""
+        text, own = self._print(expression)
+        return text if own >= level else f"({text})"
+
+    def conjunct(self, expression: Expression) -> str:
+        """As it stands between ANDs."""
+        return self.wrapped(expression, _AND + 1)
+
+    def _list(self, expressions: tuple[Expression, ...]) -> str:
+        return ", ".join(self.text(part) for part in expressions)
+
+    def _case(self, case: Case) -> str:
+        branches = "".join(f" WHEN {self.text(when)} THEN {self.text(then)}" for when, then in case.branches)
+        empty = isinstance(case.otherwise, Literal) and case.otherwise.value is None
+        otherwise = "" if empty else f" ELSE {self.text(case.otherwise)}"
+        return f"CASE{branches}{otherwise} END"
+
+
+def _plain(expression: Expression) -> tuple[str, int]:
+    return ExpressionPrinter()._print(expression)
+
+
+def literal_text(literal: Literal) -> str:
+    value, of = literal.value, literal.type
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, bytes) or of == BINARY:
+        return f"X'{value.hex() if isinstance(value, bytes) else value}'"
+    if of == STRING:
+        return "'" + str(value).replace("'", "''") + "'"
+    if isinstance(value, int) and of == TIMESTAMP:
+        return f"TIMESTAMP '{format_timestamp(value)}'"
+    if isinstance(value, int) and of == DATE:
+        return f"DATE '{date(1970, 1, 1) + timedelta(days=value)}'"
+    if isinstance(value, int) and of == INTERVAL:
+        return f"INTERVAL '{format_duration(value)}'"
+    return (
+        _double_text(float(value))
+        if of in (DOUBLE, FLOAT)
+        else format(value, "f")
+        if of.name == "DECIMAL"
+        else str(value)
+    )
+
+
+def _double_text(value: float) -> str:
+    """With an exponent, so that it is not read back as an exact decimal."""
+    text = repr(value)
+    return text if "e" in text else f"{text}e0"
+
+
+def aggregate_text(call: AggregateCall) -> str:
+    distinct = "DISTINCT " if call.distinct else ""
+    return f"{call.function}({distinct}{', '.join(map(expression_text, call.arguments)) or '*'})"
+
+
+def sort_key_text(key: SortKey) -> str:
+    """Nulls are named only where they are not where Spark SQL puts them: first when ascending, last when not."""
+    direction = " DESC" if key.descending else ""
+    usual = key.nulls_first != key.descending
+    nulls = "" if usual else f" NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+    return f"{expression_text(key.expression)}{direction}{nulls}"

@@ -1,0 +1,39 @@
+"""Rewriting plans: every rewrite is checked to give a plan of the same schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from windrow.errors import PlanError
+from windrow.plan.nodes import Node
+
+Rule = Callable[[Node], Node | None]
+
+
+def bottom_up(node: Node, rule: Rule) -> Node:
+    """Apply the rule to every node, inputs first; None means nothing to change here."""
+    inputs = tuple(bottom_up(below, rule) for below in node.inputs)
+    if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
+        node = node.with_inputs(*inputs)
+    changed = rule(node)
+    return node if changed is None else verified(node, changed)
+
+
+def top_down(node: Node, rule: Rule) -> Node:
+    """Apply the rule to every node, consumers first, until it has nothing to change there."""
+    while (changed := rule(node)) is not None:
+        node = verified(node, changed)
+    inputs = tuple(top_down(below, rule) for below in node.inputs)
+    if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
+        node = node.with_inputs(*inputs)
+    return node
+
+
+def verified(before: Node, after: Node) -> Node:
+    """The plan after a rewrite, which must give the same columns as before."""
+    if before.schema != after.schema:
+        raise PlanError(
+            f"a rewrite of {type(before).__name__} changed its columns from "
+            f"{', '.join(before.schema.names)} to {', '.join(after.schema.names)}"
+        )
+    return after

@@ -1,0 +1,1 @@
+"""Runtimes: where plans run. `local` runs them in this process."""

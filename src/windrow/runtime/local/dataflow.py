@@ -1,0 +1,56 @@
+"""The dataflow: all queries of an engine as one graph of operators, taken through time segment by segment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from windrow.batch import Batch, Dictionary, Segment
+from windrow.physical.lower import Lowering, PhysicalNode
+from windrow.physical.strategy import Strategy
+from windrow.plan.nodes import Node
+
+
+class Dataflow:
+    """Queries that start at the same time share equal parts of their plans, and so work and state."""
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self._dictionary = dictionary
+        self._lowerings: dict[tuple[int, Strategy], Lowering] = {}
+        self.roots: dict[str, PhysicalNode] = {}
+
+    def add(self, name: str, plan: Node, start: int, strategy: Strategy) -> None:
+        """A query from a time on; what is older than the query is not in its windows, whoever else keeps it."""
+        lowering = self._lowerings.setdefault((start, strategy), Lowering(self._dictionary, strategy))
+        self.roots[name] = lowering.lower(plan)
+
+    def remove(self, name: str) -> None:
+        del self.roots[name]
+
+    def step(self, inputs: Mapping[str, Batch], segment: Segment) -> dict[str, Batch]:
+        """The changes of every query in a segment, given all rows of the sources in it."""
+        done: dict[int, Batch] = {}
+        return {name: self._run(root, inputs, segment, done) for name, root in self.roots.items()}
+
+    def _run(self, node: PhysicalNode, inputs: Mapping[str, Batch], segment: Segment, done: dict[int, Batch]) -> Batch:
+        if id(node) not in done:
+            if node.operator is None:
+                assert node.source is not None, node
+                done[id(node)] = inputs[node.source]
+            else:
+                below = [self._run(child, inputs, segment, done) for child in node.inputs]
+                done[id(node)] = node.operator.step(node.state, below, segment).sorted_by_time()
+        return done[id(node)]
+
+    def operators(self) -> list[PhysicalNode]:
+        """Every operator once, consumers before their inputs."""
+        seen: dict[int, PhysicalNode] = {}
+        waiting = list(self.roots.values())
+        while waiting:
+            node = waiting.pop()
+            if id(node) not in seen:
+                seen[id(node)] = node
+                waiting.extend(node.inputs)
+        return list(seen.values())
+
+    def state_rows(self) -> int:
+        return sum(len(node.state) for node in self.operators() if node.state is not None)

@@ -1,0 +1,217 @@
+"""The local engine: statements in, answers out, in this process.
+
+The engine reads its sources a chunk at a time, the one that is furthest behind first. When the watermark (the smallest
+of the streams') has moved, everything before it is final: one segment of time is taken through the dataflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from windrow.batch import Batch, Dictionary, Segment, sql_type
+from windrow.catalog import QueryEntry, StreamEntry
+from windrow.clock import Clock, SystemClock
+from windrow.cql import Create, Drop
+from windrow.errors import WindrowError
+from windrow.physical.strategy import Strategy
+from windrow.plan.nodes import Node, Stream
+from windrow.runtime.local.dataflow import Dataflow
+from windrow.runtime.local.intake import BEGINNING, Intake
+from windrow.runtime.local.query import Query
+from windrow.runtime.local.sinks import sink_of
+from windrow.runtime.local.sources import rows_table, source_of, tables_of
+from windrow.session import Result, Session
+from windrow.units import FOREVER
+
+
+class Engine:
+    """`windrow.connect(local=True)`."""
+
+    def __init__(self, folder: str | None = None, clock: Clock | None = None) -> None:
+        self.session = Session(folder)
+        self.dictionary = Dictionary()
+        self.watermark = BEGINNING
+        self._clock = clock or SystemClock()
+        self._dataflow = Dataflow(self.dictionary)
+        self._intakes: dict[str, Intake] = {}
+        self._sources: dict[str, Iterator[pa.Table]] = {}
+        self._ended: set[str] = set()
+        self._queries: dict[str, Query] = {}
+        self._heard: dict[str, int] = {}
+
+    def sql(self, text: str) -> list[Result]:
+        """Carry out statements; queries and streams start with the next step."""
+        results = self.session.execute(text)
+        for result in results:
+            self._react(result)
+        return results
+
+    def stream(self, name: str, data: Any, timestamp: str, slack: str | None = None) -> None:
+        """Make a stream of rows that Python holds: Arrow, pandas, or an iterable of dictionaries."""
+        tables = tables_of(data)
+        first = next(tables, None)
+        if first is None:
+            raise WindrowError(f"{name} has no rows to tell its columns from", "write CREATE STREAM and push rows")
+        columns = ", ".join(f'"{field.name}" {sql_type(field.type)}' for field in first.schema)
+        late = "" if slack is None else f" SLACK {slack}"
+        self.sql(f'CREATE STREAM "{name}" ({columns}) TIMESTAMP BY "{timestamp}"{late}')
+        self._sources[name.lower()] = _with_first(first, tables)
+
+    @property
+    def queries(self) -> list[Query]:
+        """The running queries, in the order they were created."""
+        return list(self._queries.values())
+
+    def query(self, cql: str, name: str | None = None) -> Query:
+        """Keep the answer of a query up to date from now on."""
+        name = name or f"query{len(self._queries) + 1}"
+        self.sql(f"CREATE QUERY {name} AS {cql}")
+        return self._queries[name.lower()]
+
+    def __getitem__(self, name: str) -> Query:
+        """A query by its name."""
+        found = self._queries.get(name.lower())
+        if found is None:
+            raise WindrowError(f"there is no query {name}", f"queries here: {', '.join(self._queries) or 'none'}")
+        return found
+
+    def push(self, stream: str, rows: Any) -> None:
+        """Hand over rows of a stream as they come; call `step` to see their effect."""
+        intake = self._intake(stream)
+        self._heard[stream.lower()] = self._clock.now()
+        if isinstance(rows, list):
+            rows = rows_table(rows)
+        for table in tables_of(rows):
+            intake.take(table, self.watermark, self._clock.now())
+
+    def end(self, stream: str) -> None:
+        """No more rows of a stream will come."""
+        self._intake(stream).finish()
+        self._ended.add(stream.lower())
+
+    def step(self) -> bool:
+        """Read a chunk of the source that is furthest behind and take the dataflow on; False when all have ended."""
+        behind = self._furthest_behind()
+        if behind is not None:
+            table = next(self._sources[behind], None)
+            if table is None:
+                del self._sources[behind]
+                self.end(behind)
+            else:
+                self._intakes[behind].take(table, self.watermark, self._clock.now())
+        self._beat()
+        self._advance()
+        return behind is not None
+
+    def run(self) -> None:
+        """Until all sources have ended."""
+        while self.step():
+            pass
+
+    def late(self, stream: str) -> pa.Table | None:
+        """Rows that came too late; the newest are kept."""
+        return self._intake(stream).late.table()
+
+    def rejected(self, stream: str) -> pa.Table | None:
+        """Rows that could not be taken, with the reason; the newest are kept."""
+        return self._intake(stream).rejected.table()
+
+    def status(self) -> dict[str, Any]:
+        """What is running: rows taken, late and rejected of each stream, tuples of state."""
+        streams = {
+            intake.stream.name: {
+                "rows": intake.rows,
+                "late": intake.late.count,
+                "rejected": dict(intake.rejected.reasons),
+                "watermark": None if intake.watermark in (BEGINNING, FOREVER) else intake.watermark,
+            }
+            for intake in self._intakes.values()
+        }
+        return {"streams": streams, "queries": sorted(self._queries), "state_rows": self._dataflow.state_rows()}
+
+    def close(self) -> None:
+        self.session.close()
+
+    def _react(self, result: Result) -> None:
+        statement = result.statement
+        if isinstance(statement, Create) and isinstance(statement.entry, StreamEntry):
+            self._open(statement.entry)
+        elif isinstance(statement, Create) and isinstance(statement.entry, QueryEntry):
+            self._start(statement.entry)
+        elif isinstance(statement, Drop) and statement.kind == "query" and statement.name is not None:
+            self._dataflow.remove(statement.name.lower())
+            del self._queries[statement.name.lower()]
+
+    def _open(self, entry: StreamEntry) -> None:
+        self._intakes[entry.name.lower()] = Intake(entry, self.dictionary)
+        if entry.connector is not None:
+            self._sources[entry.name.lower()] = source_of(entry.connector, entry.columns)
+
+    def _start(self, entry: QueryEntry) -> None:
+        assert entry.plan is not None, entry
+        plan = self.session.optimized(entry.plan)
+        strategy = Strategy(self.session.catalog.setting("strategy"))
+        self._dataflow.add(entry.name.lower(), plan, self.watermark, strategy)
+        explanation = self.session.explanation(entry.name, entry.plan)
+        query = self._queries[entry.name.lower()] = Query(self, entry.name, plan, explanation)
+        if entry.sink is not None:
+            query.subscribe(sink_of(entry.sink, entry.name))
+
+    def _intake(self, stream: str) -> Intake:
+        found = self._intakes.get(stream.lower())
+        if found is None:
+            raise WindrowError(f"there is no stream {stream}", f"streams here: {', '.join(self._intakes) or 'none'}")
+        return found
+
+    def _furthest_behind(self) -> str | None:
+        used = self._used_streams()
+        waiting = [name for name in self._sources if name in used]
+        return min(waiting, key=lambda name: self._intakes[name].watermark, default=None)
+
+    def _used_streams(self) -> set[str]:
+        """Streams that a query reads; the others are not waited for."""
+        plans: list[Node] = [query.plan for query in self._queries.values()]
+        return {node.name.lower() for plan in plans for node in plan.walk() if isinstance(node, Stream)}
+
+    @property
+    def last_row(self) -> int:
+        """The latest timestamp that any stream has shown."""
+        return max((intake.newest for intake in self._intakes.values()), default=BEGINNING)
+
+    def _beat(self) -> None:
+        """Streams that were silent for the length of their heartbeat move on with the clock."""
+        now = self._clock.now()
+        for name, intake in self._intakes.items():
+            pause = intake.stream.heartbeat
+            if pause is not None and name not in self._sources and now - self._heard.get(name, now) >= pause:
+                intake.advance(now)
+
+    def _advance(self) -> None:
+        used = self._used_streams()
+        if not used:
+            return
+        watermark = min(self._intakes[name].watermark for name in used)
+        if watermark <= self.watermark:
+            return
+        segment = Segment(self._segment_begin(used, watermark), watermark)
+        inputs: dict[str, Batch] = {
+            self._intakes[name].stream.name: self._intakes[name].until(watermark) for name in used
+        }
+        self.watermark = watermark
+        for name, changes in self._dataflow.step(inputs, segment).items():
+            self._queries[name].take(changes, segment)
+
+    def _segment_begin(self, used: set[str], watermark: int) -> int:
+        """Time begins with the first row: before it there is nothing to answer from."""
+        if self.watermark != BEGINNING:
+            return self.watermark
+        times = [first for name in used if (first := self._intakes[name].first_time()) is not None]
+        return min([*times, watermark - 1])
+
+
+def _with_first(first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    yield first
+    yield from rest

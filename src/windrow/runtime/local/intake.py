@@ -1,0 +1,184 @@
+"""Intake: rows of one stream on their way in. Bad rows are rejected, late ones put aside, the rest wait.
+
+The watermark of a stream is the largest timestamp seen minus its slack; a row is late when its time is before the
+watermark of the engine as it was before the row came. Nothing is lost in silence: both kinds are kept and counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from windrow.batch import Batch, Column, Dictionary, arrow_type, column_from_arrow, concat, empty, inserts
+from windrow.batch.row_order import in_row_order
+from windrow.catalog import StreamEntry
+from windrow.units import FOREVER
+
+BEGINNING = -(2**62)  # before every timestamp that is taken
+MAX_TIMESTAMP = 2**61  # later ones could overflow when a window's length is added
+UNPARSABLE = "_unparsable"  # the column in which readers hand over lines that they could not read
+KEPT_ASIDE = 10_000  # late and rejected rows kept for looking at; all are counted
+
+
+@dataclass
+class Aside:
+    """Rows that were not taken, with the reason; the newest are kept."""
+
+    count: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+    rows: list[pa.Table] = field(default_factory=list)
+
+    def put(self, rows: pa.Table, reason: str) -> None:
+        if not rows.num_rows:
+            return
+        self.count += rows.num_rows
+        self.reasons[reason] = self.reasons.get(reason, 0) + rows.num_rows
+        self.rows.append(rows.append_column("_reason", pa.array([reason] * rows.num_rows, pa.string())))
+        while sum(kept.num_rows for kept in self.rows[1:]) >= KEPT_ASIDE:
+            self.rows.pop(0)
+
+    def table(self) -> pa.Table | None:
+        return pa.concat_tables(self.rows, promote_options="permissive") if self.rows else None
+
+
+class Intake:
+    def __init__(self, stream: StreamEntry, dictionary: Dictionary) -> None:
+        self.stream = stream
+        self.rejected, self.late = Aside(), Aside()
+        self.rows = 0
+        self.watermark = BEGINNING
+        self.newest = BEGINNING  # the largest timestamp seen
+        self._dictionary = dictionary
+        self._types = tuple(column.type for column in stream.columns)
+        self._waiting: list[Batch] = []
+        self._ties = tuple(self._ordinal(name) for name in stream.ties)
+
+    def _ordinal(self, name: str) -> int:
+        return [column.name for column in self.stream.columns].index(name)
+
+    def take(self, rows: pa.Table, engine_watermark: int, arrival: int) -> None:
+        """Rows as they arrived; `arrival` is the time for streams that take it."""
+        columns, kept = self._typed(self._readable(rows))
+        ts, kept = self._times(columns, kept, arrival)
+        late = ts < engine_watermark
+        if late.any():
+            self.late.put(kept.filter(pa.array(late)), "later than the watermark")
+            columns = [column.take(~late) for column in columns]
+            ts = ts[~late]
+        if not len(ts):
+            return
+        self.rows += len(ts)
+        self.newest = max(self.newest, int(ts.max()))
+        self.watermark = max(self.watermark, self.newest - self.stream.slack)
+        self._waiting.append(inserts(tuple(columns), ts))
+
+    def finish(self) -> None:
+        """The source has ended: nothing more will come."""
+        self.watermark = FOREVER
+
+    def advance(self, time: int) -> None:
+        """A heartbeat: no row before `time` less the slack will come."""
+        self.watermark = max(self.watermark, time - self.stream.slack)
+
+    def until(self, end: int) -> Batch:
+        """The waiting rows with ts before `end`, in the order of the stream."""
+        none = empty(self._types, self._dictionary)
+        if not self._waiting:
+            return none
+        rows = concat(self._waiting)
+        due = rows.ts < end
+        self._waiting = [] if due.all() else [rows.take(~due)]
+        return in_row_order(rows if due.all() else rows.take(due), self._ties)
+
+    def first_time(self) -> int | None:
+        """The earliest timestamp that waits."""
+        return min((int(batch.ts.min()) for batch in self._waiting), default=None)
+
+    def _readable(self, rows: pa.Table) -> pa.Table:
+        """Without lines that could not be read at all, which readers hand over as text."""
+        if UNPARSABLE not in rows.column_names:
+            return rows
+        bad = rows.column(UNPARSABLE).is_valid()
+        self.rejected.put(rows.filter(bad).select([UNPARSABLE]), "it cannot be read")
+        return rows.filter(pa.compute.invert(bad)).drop_columns([UNPARSABLE])
+
+    def _typed(self, rows: pa.Table) -> tuple[list[Column], pa.Table]:
+        """Columns of the declared types, without the rows that have values which do not fit."""
+        arrays, bad = [], np.zeros(rows.num_rows, np.bool_)
+        for column in self.stream.columns:
+            values = rows.column(column.name) if column.name in rows.column_names else pa.nulls(rows.num_rows)
+            array, wrong = _cast(values, arrow_type(column.type))
+            if not column.nullable:
+                missing = np.asarray(array.is_null()) & ~wrong
+                self.rejected.put(rows.filter(pa.array(missing)), f"{column.name} is null")
+                bad |= missing
+            self.rejected.put(rows.filter(pa.array(wrong)), f"{column.name} is not {column.type}")
+            bad |= wrong
+            arrays.append(array)
+        if bad.any():
+            keep = pa.array(~bad)
+            arrays, rows = [array.filter(keep) for array in arrays], rows.filter(keep)
+        types = (column.type for column in self.stream.columns)
+        return [column_from_arrow(array, self._dictionary, of) for array, of in zip(arrays, types, strict=True)], rows
+
+    def _times(
+        self, columns: list[Column], kept: pa.Table, arrival: int
+    ) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], pa.Table]:
+        if self.stream.timestamp is None:
+            return np.full(kept.num_rows, arrival, np.int64), kept
+        times = columns[self._ordinal(self.stream.timestamp)]
+        missing = ~times.valid_mask()
+        strange = ~missing & (np.abs(times.values) > MAX_TIMESTAMP)
+        self.rejected.put(kept.filter(pa.array(missing)), f"{self.stream.timestamp} is null")
+        self.rejected.put(kept.filter(pa.array(strange)), f"{self.stream.timestamp} is out of range")
+        good = ~missing & ~strange
+        if good.all():
+            return times.values, kept
+        columns[:] = [column.take(good) for column in columns]
+        return times.values[good], kept.filter(pa.array(good))
+
+
+def _cast(
+    values: pa.Array | pa.ChunkedArray, wanted: pa.DataType
+) -> tuple[pa.Array, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """The values as a type, and a mask of those that do not fit it (null among the values)."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+    none = np.zeros(len(values), np.bool_)
+    if values.type == wanted or pa.types.is_dictionary(values.type):
+        return values, none
+    try:
+        return _checked_cast(values, wanted), none
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        return _cast_each(values, wanted)
+
+
+def _checked_cast(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if pa.types.is_timestamp(wanted) and pa.types.is_timestamp(values.type):
+        return values.cast(pa.timestamp("us", values.type.tz), safe=False).view(pa.int64()).view(wanted)
+    if pa.types.is_timestamp(wanted) and pa.types.is_string(values.type):
+        return _read_times(values).view(wanted)
+    return values.cast(wanted)
+
+
+def _read_times(values: pa.Array) -> pa.Array:
+    """Texts with a zone as they say, without one as UTC."""
+    try:
+        return values.cast(pa.timestamp("us")).view(pa.int64())
+    except pa.ArrowInvalid:
+        return values.cast(pa.timestamp("us", "UTC")).view(pa.int64())
+
+
+def _cast_each(values: pa.Array, wanted: pa.DataType) -> tuple[pa.Array, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """One value at a time: only for batches in which something is wrong."""
+    results, wrong = [], np.zeros(len(values), np.bool_)
+    for place in range(len(values)):
+        try:
+            results.append(_checked_cast(values.slice(place, 1), wanted)[0])
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            results.append(pa.scalar(None, wanted))
+            wrong[place] = True
+    return pa.array([scalar.as_py() for scalar in results], wanted), wrong

@@ -1,0 +1,89 @@
+"""A running query: its current answer, what it has told so far, and who wants to hear of more.
+
+A continuous query tells its changes; a periodic one tells its whole answer at every refresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from windrow.batch import Batch, Segment, arrow_type, changelog_to_arrow, empty, rows_to_arrow
+from windrow.plan.explain import Explanation
+from windrow.plan.nodes import Limit, Node, Sort
+from windrow.runtime.local.refreshes import refresh_slide, refreshes
+from windrow.runtime.local.shown_order import in_shown_order
+from windrow.runtime.local.view import View
+from windrow.types import TIMESTAMP
+
+if TYPE_CHECKING:
+    from windrow.runtime.local.engine import Engine
+
+Subscriber = Callable[[pa.Table], None]
+
+
+class Query:
+    """What `engine.query(...)` gives."""
+
+    def __init__(self, engine: Engine, name: str, plan: Node, explanation: Explanation) -> None:
+        self._engine = engine
+        self.name = name
+        self.plan = plan
+        self.slide = refresh_slide(plan)
+        self._explanation = explanation
+        self._view = View()
+        self._changes: list[Batch] = []
+        self._subscribers: list[Subscriber] = []
+
+    def answer(self, at: int | None = None) -> pa.Table:
+        """The rows of the answer at the latest final instant, or at a later one that is asked for."""
+        return self._answer_at(self._engine.watermark - 1 if at is None else at)
+
+    def latest_answer(self) -> pa.Table:
+        """The answer now; once the sources have ended, the one at the last row's time, before everything expired."""
+        return self._answer_at(min(self._engine.watermark - 1, self._engine.last_row))
+
+    def changes(self) -> pa.Table:
+        """The changelog so far: the columns, `_ts`, `_exp` (null when open) and `_sign`."""
+        return pa.concat_tables([self._changelog(batch) for batch in self._changes or [self._none()]])
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Call `subscriber` with every new piece of what the query tells."""
+        self._subscribers.append(subscriber)
+
+    def explain(self) -> Explanation:
+        return self._explanation
+
+    def take(self, changes: Batch, segment: Segment) -> None:
+        """What the dataflow gave in a segment."""
+        self._view.add(changes)
+        if len(changes):
+            self._changes.append(changes)
+        told = self._told(changes, segment) if self._subscribers else ()
+        for table in told:
+            for subscriber in self._subscribers:
+                subscriber(table)
+        self._view.move_on(segment.end)
+
+    def _told(self, changes: Batch, segment: Segment) -> list[pa.Table]:
+        if self.slide is None:
+            return [self._changelog(changes)] if len(changes) else []
+        return [self._refresh(end) for end in refreshes(self.slide, segment, changes)]
+
+    def _refresh(self, end: int) -> pa.Table:
+        table = self._answer_at(end)
+        ends = pa.array([end] * table.num_rows, pa.int64()).view(arrow_type(TIMESTAMP))
+        return table.append_column("_window_end", ends)
+
+    def _answer_at(self, instant: int) -> pa.Table:
+        rows = self._view.at(instant)
+        table = rows_to_arrow(self._none() if rows is None else rows, self.plan.schema.names)
+        return in_shown_order(table, self.plan.keys if isinstance(self.plan, Sort | Limit) else ())
+
+    def _changelog(self, changes: Batch) -> pa.Table:
+        return changelog_to_arrow(changes, self.plan.schema.names)
+
+    def _none(self) -> Batch:
+        return empty(self.plan.schema.types, self._engine.dictionary)

@@ -1,0 +1,250 @@
+"""A session: carries out statements against a catalog and explains queries.
+
+It plans and keeps names; running queries is the matter of a runtime, which is told of every statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from windrow.catalog import (
+    SETTINGS,
+    AggregateEntry,
+    Catalog,
+    Entry,
+    QueryEntry,
+    StreamEntry,
+    TableEntry,
+    WindowEntry,
+    fields_of,
+)
+from windrow.cql import (
+    Ask,
+    Create,
+    Describe,
+    Drop,
+    Explain,
+    Set,
+    Show,
+    Statement,
+    TableChange,
+    compile_query,
+    statements,
+)
+from windrow.errors import CatalogError, WindrowError
+from windrow.optimizer import REQUIRED, RULES, optimize
+from windrow.plan.aggregates import AGGREGATES
+from windrow.plan.explain import Explanation, explain, json_text, picture_text, tree_text
+from windrow.plan.functions import scalar_names
+from windrow.plan.nodes import Node
+from windrow.plan.printer import query_text
+from windrow.types import Type
+from windrow.units import format_timestamp
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a statement gave: a sentence, and a table where there is one to show."""
+
+    statement: Statement
+    message: str
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    explanation: Explanation | None = None
+
+    def __str__(self) -> str:
+        """The sentence, and below it the table in columns."""
+        if not self.columns:
+            return self.message
+        widths = [max(map(len, cells)) for cells in zip(self.columns, *self.rows, strict=True)]
+        lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in (self.columns, *self.rows))
+        return "\n".join([self.message, *lines])
+
+
+class Session:
+    """Statements in, results out; durable when a folder is given."""
+
+    def __init__(self, folder: Path | str | None = None) -> None:
+        self.catalog = Catalog(folder)
+        self._bind_stored()
+
+    def execute(self, text: str) -> list[Result]:
+        """Carry out the statements of a text in order; those before a wrong one stay carried out."""
+        try:
+            return [self._carry_out(statement) for statement in statements(text, self.catalog)]
+        finally:
+            self.catalog.sync()
+
+    def explain(self, text: str) -> list[Explanation]:
+        """Carry out a text and explain every query in it, named or not."""
+        return [found for result in self.execute(text) if (found := self._explanation(result.statement)) is not None]
+
+    def plan(self, text: str) -> Node:
+        """The optimized plan of one query."""
+        return self.optimized(compile_query(text, self.catalog))
+
+    def register_aggregate(
+        self,
+        name: str,
+        arguments: Sequence[Type],
+        result: Type,
+        make: Callable[[], object],
+        subtractable: bool = False,
+    ) -> None:
+        """Make an aggregate of your own known to CQL; `make` gives a fresh accumulator for a group."""
+        if name.upper() in AGGREGATES or name.upper() in scalar_names():
+            raise WindrowError(f"{name.upper()} is a function of Windrow", "choose another name")
+        entry = AggregateEntry(name.upper(), tuple(arguments), result, make, subtractable)
+        self.catalog.aggregates[entry.name] = entry
+
+    def close(self) -> None:
+        self.catalog.close()
+
+    def _bind_stored(self) -> None:
+        """Windows and queries come from the folder as text; bind them in the order they were created."""
+        stored: list[WindowEntry | QueryEntry] = [*self.catalog.entries(WindowEntry), *self.catalog.entries(QueryEntry)]
+        for entry in stored:
+            try:
+                plan = compile_query(entry.text, self.catalog)
+            except WindrowError as error:
+                self.close()
+                hint = "register its aggregates before, or drop it in a folder of the version that wrote it"
+                raise CatalogError(
+                    f"the stored {entry.kind} {entry.name} cannot be planned: {error.message}", hint
+                ) from None
+            self.catalog.bound(replace(entry, plan=plan))
+
+    def _carry_out(self, statement: Statement) -> Result:
+        if isinstance(statement, Create):
+            self.catalog.put(statement.entry)
+            return Result(statement, f"created {statement.entry.kind} {statement.entry.name}")
+        if isinstance(statement, Drop):
+            return self._drop(statement)
+        if isinstance(statement, TableChange):
+            return Result(statement, _change_message(statement))
+        if isinstance(statement, Show):
+            return self._show(statement)
+        if isinstance(statement, Describe):
+            return _describe(statement)
+        if isinstance(statement, Set):
+            self.catalog.set(statement.name, statement.value)
+            return Result(statement, f"{statement.name} is {statement.value}")
+        explanation = self._explanation(statement)
+        assert explanation is not None, statement
+        return Result(statement, self._explained(statement, explanation), explanation=explanation)
+
+    def _drop(self, statement: Drop) -> Result:
+        if statement.name is None:
+            return Result(statement, "nothing to drop")
+        self.catalog.drop(statement.name)
+        return Result(statement, f"dropped {statement.kind} {statement.name}")
+
+    def _explanation(self, statement: Statement) -> Explanation | None:
+        if isinstance(statement, Ask):
+            return self.explanation(None, statement.plan)
+        if isinstance(statement, Explain):
+            return self.explanation(statement.query, statement.plan)
+        if isinstance(statement, Create) and isinstance(statement.entry, QueryEntry) and statement.entry.plan:
+            return self.explanation(statement.entry.name, statement.entry.plan)
+        return None
+
+    def explanation(self, name: str | None, plan: Node) -> Explanation:
+        """How a query will run."""
+        return explain(self.optimized(plan), self.catalog.statistics, name, query_text(plan))
+
+    def optimized(self, plan: Node) -> Node:
+        """The plan that runs: rewritten by the optimizer unless it is set off."""
+        return optimize(plan, RULES if self.catalog.setting("optimizer") == "on" else REQUIRED)
+
+    def _explained(self, statement: Statement, explanation: Explanation) -> str:
+        form = statement.form if isinstance(statement, Explain) and statement.form else self.catalog.setting("explain")
+        return FORMS[form]([explanation])
+
+    def _show(self, statement: Show) -> Result:
+        columns, rows = _SHOWN[statement.what](self.catalog)
+        return Result(statement, f"{statement.what}: {len(rows)}", columns, tuple(rows))
+
+
+FORMS: dict[str, Callable[[Sequence[Explanation]], str]] = {
+    "tree": lambda explanations: "\n\n".join(tree_text(explanation) for explanation in explanations),
+    "json": json_text,
+    "picture": picture_text,
+}
+
+_Listing = tuple[tuple[str, ...], Sequence[tuple[str, ...]]]
+
+
+def _show_streams(catalog: Catalog) -> _Listing:
+    rows = [
+        (s.name, s.timestamp or "arrival", s.connector.name if s.connector else "")
+        for s in catalog.entries(StreamEntry)
+    ]
+    return ("stream", "time", "source"), rows
+
+
+def _show_tables(catalog: Catalog) -> _Listing:
+    kinds = {True: "retroactive", False: "non-retroactive"}
+    rows = [
+        (t.name, kinds[t.retroactive], t.connector.name if t.connector else "") for t in catalog.entries(TableEntry)
+    ]
+    return ("table", "changes", "source"), rows
+
+
+def _show_windows(catalog: Catalog) -> _Listing:
+    return ("window", "text"), [(window.name, window.text) for window in catalog.entries(WindowEntry)]
+
+
+def _show_queries(catalog: Catalog) -> _Listing:
+    rows = [(q.name, "best effort" if q.best_effort else "exact", q.text) for q in catalog.entries(QueryEntry)]
+    return ("query", "refresh", "text"), rows
+
+
+def _show_functions(catalog: Catalog) -> _Listing:
+    own = [(name, "aggregate, yours") for name in catalog.aggregates]
+    rows = [*((name, "aggregate") for name in AGGREGATES), *own, *((name, "scalar") for name in scalar_names())]
+    return ("function", "kind"), rows
+
+
+def _show_settings(catalog: Catalog) -> _Listing:
+    rows = [(s.name, catalog.setting(s.name), " | ".join(s.choices), s.meaning) for s in SETTINGS.values()]
+    return ("setting", "value", "choices", "meaning"), rows
+
+
+_SHOWN: dict[str, Callable[[Catalog], _Listing]] = {
+    "streams": _show_streams,
+    "tables": _show_tables,
+    "windows": _show_windows,
+    "queries": _show_queries,
+    "functions": _show_functions,
+    "settings": _show_settings,
+}
+
+
+def _describe(statement: Describe) -> Result:
+    entry = statement.entry
+    return Result(statement, f"{entry.kind} {entry.name}", ("column", "type", "role"), tuple(_described(entry)))
+
+
+def _described(entry: Entry) -> Iterator[tuple[str, str, str]]:
+    if isinstance(entry, WindowEntry | QueryEntry):
+        assert entry.plan is not None, f"{entry.name} has not been bound"
+        yield from ((field.name, str(field.type), "") for field in entry.plan.schema)
+        return
+    for field in fields_of(entry):
+        yield field.name, str(field.type), _role(entry, field.name)
+
+
+def _role(entry: StreamEntry | TableEntry, column: str) -> str:
+    if isinstance(entry, TableEntry):
+        return "primary key" if column in entry.primary_key else "effect time" if column == entry.effective else ""
+    if column == entry.timestamp:
+        return "timestamp"
+    return "tie" if column in entry.ties else "lifetime" if column == entry.lifetime else ""
+
+
+def _change_message(change: TableChange) -> str:
+    when = "" if change.effect is None else f", effective {format_timestamp(change.effect)}"
+    count = f"{len(change.rows)} row{'' if len(change.rows) == 1 else 's'} " if change.rows else ""
+    return f"{change.kind.lower()} {count}{'into' if change.kind == 'INSERT' else 'in'} {change.table}{when}"

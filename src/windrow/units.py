@@ -1,0 +1,121 @@
+"""Units of time and change: everything counts in whole microseconds (ticks).
+
+People write `10 MINUTES`, `10 min` or `1 hour 30 minutes`; the engine sees one integer.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta, timezone
+from typing import NewType
+
+Timestamp = NewType("Timestamp", int)  # microseconds since 1970-01-01 UTC
+Duration = NewType("Duration", int)  # microseconds
+Sign = NewType("Sign", int)  # +1 a result, -1 a negative tuple that takes one back
+
+NO_TIME = Duration(0)
+FOREVER = Timestamp(2**63 - 1)  # the end of a lifetime whose end is not known
+MAX_DURATION = Duration(2**62)  # a timestamp plus a duration still fits in 64 bits
+
+MICROSECOND = 1
+MILLISECOND = 1_000
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+WEEK = 7 * DAY
+
+# The first spelling of each is the one that is printed.
+UNIT_SPELLINGS: dict[int, tuple[str, ...]] = {
+    MICROSECOND: ("MICROSECOND", "MICROSECONDS", "MICROS", "USEC", "USECS", "US"),
+    MILLISECOND: ("MILLISECOND", "MILLISECONDS", "MILLIS", "MSEC", "MSECS", "MS"),
+    SECOND: ("SECOND", "SECONDS", "SEC", "SECS", "S"),
+    MINUTE: ("MINUTE", "MINUTES", "MIN", "MINS", "M"),
+    HOUR: ("HOUR", "HOURS", "HR", "HRS", "H"),
+    DAY: ("DAY", "DAYS", "D"),
+    WEEK: ("WEEK", "WEEKS", "W"),
+}
+UNITS: dict[str, int] = {word: unit for unit, words in UNIT_SPELLINGS.items() for word in words}
+CALENDAR_UNITS = frozenset({"MONTH", "MONTHS", "MON", "QUARTER", "QUARTERS", "YEAR", "YEARS", "Y"})
+
+_MOST_DIGITS = 40
+_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
+_PART = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*,?")
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def parse_duration(text: str) -> Duration:
+    """`1 hour 30 minutes` as microseconds; ValueError says what is wrong."""
+    position, total = 0, 0
+    while position < len(text.rstrip()):
+        part = _PART.match(text, position)
+        if part is None:
+            raise ValueError(f"{text.strip()!r} is not an interval")
+        total += duration_of(part[1], part[2])
+        position = part.end()
+    if position == 0:
+        raise ValueError("an interval is missing")
+    return checked_duration(total)
+
+
+def duration_of(number: str, unit: str) -> Duration:
+    """One part of an interval, `90` and `minutes`; ValueError says what is wrong."""
+    if unit.upper() in CALENDAR_UNITS:
+        raise ValueError(f"{unit.upper()} has no fixed length; write it in DAYS")
+    if unit.upper() not in UNITS:
+        raise ValueError(f"{unit!r} is not a unit of time")
+    if not _NUMBER.fullmatch(number):
+        raise ValueError(f"{number} is not a number of {unit.upper()}; write it with digits, such as 10 or 1.5")
+    if len(number) > _MOST_DIGITS:
+        raise ValueError(f"{number[:12]}... {unit.upper()} is too long; the longest is {MAX_DURATION // DAY} DAYS")
+    whole, _, fraction = number.partition(".")
+    negative = whole.startswith("-")
+    microseconds = abs(int(whole or "0")) * UNITS[unit.upper()]
+    if fraction:
+        numerator = int(fraction) * UNITS[unit.upper()]
+        if numerator % 10 ** len(fraction):
+            raise ValueError(f"{number} {unit} is finer than a microsecond; write whole MICROSECONDS")
+        microseconds += numerator // 10 ** len(fraction)
+    return checked_duration(-microseconds if negative else microseconds)
+
+
+def checked_duration(microseconds: int) -> Duration:
+    if abs(microseconds) > MAX_DURATION:
+        raise ValueError(
+            f"an interval of {microseconds} microseconds is too long; the longest is {MAX_DURATION // DAY} DAYS"
+        )
+    return Duration(microseconds)
+
+
+def format_duration(duration: int) -> str:
+    """The longest whole units that say it exactly: `1 HOUR 30 MINUTES`."""
+    if duration == 0:
+        return "0 SECONDS"
+    if duration < 0:
+        return " ".join(f"-{part}" if part[0].isdigit() else part for part in format_duration(-duration).split(" "))
+    parts, rest = [], duration
+    for unit in sorted(UNIT_SPELLINGS, reverse=True):
+        count, rest = divmod(rest, unit)
+        if count and unit != WEEK:
+            parts.append(f"{count} {UNIT_SPELLINGS[unit][0 if count == 1 else 1]}")
+        elif count:
+            rest += count * WEEK  # people count days, not weeks
+    return " ".join(parts)
+
+
+def parse_timestamp(text: str) -> Timestamp:
+    """ISO 8601 with or without a zone (UTC when none is written), to the microsecond; ValueError or OverflowError."""
+    moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone.utc)
+    moment = moment.astimezone(timezone.utc)  # OverflowError when that is outside the calendar
+    return Timestamp((moment - _EPOCH) // timedelta(microseconds=1))
+
+
+def format_timestamp(timestamp: int) -> str:
+    """`2026-01-31 12:00:00`, with a fraction only when there is one; outside the calendar, the number."""
+    try:
+        moment = _EPOCH + timedelta(microseconds=timestamp)
+    except OverflowError:
+        return str(timestamp)
+    return moment.replace(tzinfo=None).isoformat(sep=" ")

@@ -1,0 +1,167 @@
+"""The oracle: recomputes an answer from scratch. It gives the rows in view to DuckDB and runs the query as plain SQL.
+
+Windows are their definitions, row by row, in Python; nothing here is shared with the kernels. Where DuckDB and Spark
+SQL differ, the SQL is written to give Spark's meaning; every such case is in `_as_duckdb`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from windrow.plan.nodes import Filter, Node, Stream, Table, Windowed
+from windrow.plan.printer import query_text
+from windrow.plan.windows import (
+    Between,
+    Latest,
+    Now,
+    Range,
+    RangeAgo,
+    RowCount,
+    Rows,
+    RowsAgo,
+    Since,
+    Window,
+)
+
+Row = dict[str, Any]  # with its time in microseconds under "ts"
+CONNECTION = duckdb.connect(config={"threads": 1})
+CONNECTION.execute("SET ieee_floating_point_ops = false")
+CONNECTION.execute("SET TimeZone = 'UTC'")
+
+
+def stream_order(rows: Sequence[Row], ties: Sequence[str]) -> list[Row]:
+    """By time, then by the tie columns, then by the values in column order; nulls first."""
+
+    def key(row: Row) -> list[Any]:
+        names = [*ties, *(name for name in row if name not in ties)]
+        return [row["ts"], *((row[name] is not None, row[name] if row[name] is not None else 0) for name in names)]
+
+    return sorted(rows, key=key)
+
+
+def in_view(rows: Sequence[Row], window: Window | None, now: int) -> list[Row]:
+    """The rows of a stream, in its order, that a window shows at an instant."""
+    if window is None:
+        return [row for row in rows if row["ts"] <= now]
+    extent, slide = window.extent, window.slide
+    if isinstance(slide, RowCount):
+        past = [row for row in rows if row["ts"] <= now]
+        past = past[: len(past) // slide.count * slide.count]
+        edge = past[-1]["ts"] if past else now
+    elif slide is not None:
+        edge = now // slide * slide - 1  # the refresh labelled E shows the window at E less one tick
+        past = [row for row in rows if row["ts"] <= edge]
+    else:
+        edge = now
+        past = [row for row in rows if row["ts"] <= now]
+    if isinstance(extent, Range):
+        return [row for row in past if edge - extent.length < row["ts"]]
+    if isinstance(extent, RangeAgo):
+        return [row for row in past if edge - extent.begin < row["ts"] <= edge - extent.end]
+    if isinstance(extent, Now):
+        return [row for row in past if row["ts"] == edge]
+    if isinstance(extent, Since):
+        return [row for row in past if row["ts"] >= extent.begin]
+    if isinstance(extent, Between):
+        return [row for row in past if extent.begin <= row["ts"] < extent.end]
+    if isinstance(extent, RowsAgo):
+        return past[max(0, len(past) - extent.begin) : max(0, len(past) - extent.end)]
+    if isinstance(extent, Rows | Latest):
+        return _last_of_each(past, extent)
+    return past
+
+
+def _last_of_each(past: Sequence[Row], extent: Rows | Latest) -> list[Row]:
+    names = [name.rpartition(".")[2] for name in extent.partition]
+    kept: dict[tuple[Any, ...], list[Row]] = {}
+    count = extent.count if isinstance(extent, Rows) else 1
+    for row in past:
+        group = kept.setdefault(tuple(row[name] for name in names), [])
+        group.append(row)
+        del group[:-count]
+    return [row for group in kept.values() for row in group]
+
+
+def answer_at(plan: Node, streams: dict[str, list[Row]], schemas: dict[str, pa.Schema], now: int) -> Counter[Any]:
+    """The bag of rows that the same query gives over what its windows show at an instant."""
+    views: dict[str, pa.Table] = {}
+    sql = _as_duckdb(query_text(_without_windows(plan, streams, schemas, now, views)))
+    for name, table in views.items():
+        CONNECTION.register(name, table)
+    return Counter(normal_row(row) for row in CONNECTION.execute(sql).fetchall())
+
+
+def _without_windows(
+    plan: Node, streams: dict[str, list[Row]], schemas: dict[str, pa.Schema], now: int, views: dict[str, pa.Table]
+) -> Node:
+    """The plan with every stream and its window replaced by a table of the rows in view."""
+    window = plan.window if isinstance(plan, Windowed) and isinstance(plan.input, Stream) else None
+    leaf = plan.input if window is not None else plan
+    if isinstance(leaf, Stream):
+        name = f"view{len(views)}"
+        rows = in_view(streams[leaf.name], window, now)
+        views[name] = _table(rows, schemas[leaf.name])
+        table = Table(name, leaf.alias, leaf.columns)
+        if window is not None and isinstance(window.extent, Latest):
+            return Filter(table, window.extent.predicate)
+        return table
+    return plan.with_inputs(*(_without_windows(below, streams, schemas, now, views) for below in plan.inputs))
+
+
+def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
+    arrays = [pa.array([row[field.name] for row in rows], _storage(field.type)).view(field.type) for field in schema]
+    return pa.table(arrays, schema=schema)
+
+
+def _storage(of: pa.DataType) -> pa.DataType:
+    return pa.int64() if pa.types.is_timestamp(of) or pa.types.is_duration(of) else of
+
+
+def _as_duckdb(sql: str) -> str:
+    """Spark's meaning in DuckDB's words."""
+    argument = r"\(([\w.\"]+)\)"
+    sql = re.sub(r"\bVAR\(", "VAR_SAMP(", sql)
+    sql = re.sub(r"\bQUANTILE\(([\w.\"]+), ([\d.]+)\)", _quantile, sql)  # the element at ⌈φN⌉, as we define it
+    return re.sub(rf"\b(FIRST|LAST){argument}", _edge, sql)
+
+
+def _quantile(match: re.Match[str]) -> str:
+    x, fraction = match[1], match[2]
+    return f"list_sort(list({x}) FILTER ({x} IS NOT NULL))[greatest(1, CAST(ceil({fraction} * count({x})) AS INT))]"
+
+
+def _edge(match: re.Match[str]) -> str:
+    """FIRST and LAST by the time of the row, then by the value; nulls are skipped."""
+    function, x = match[1], match[2]
+    time = f"{x.partition('.')[0]}.ts"
+    direction = "ASC" if function == "FIRST" else "DESC"
+    return f"(list({x} ORDER BY {time} {direction}, {x} {direction}) FILTER ({x} IS NOT NULL))[1]"
+
+
+def normal_row(row: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(normal(value) for value in row)
+
+
+def normal(value: Any) -> Any:
+    """Values that count as equal become equal: doubles to nine digits, times as UTC, numbers of all types alike."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+    if isinstance(value, float):
+        return "NaN" if value != value else float(f"{value:.9g}") + 0.0
+    if isinstance(value, int | Decimal):
+        return (
+            float(f"{float(value):.9g}") if isinstance(value, Decimal) and value != value.to_integral() else int(value)
+        )
+    if isinstance(value, list):
+        return tuple(normal(item) for item in value)
+    return value

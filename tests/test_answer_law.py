@@ -1,0 +1,89 @@
+"""The answer law: at every instant, the answer is what the same query gives over the rows its windows show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+import pyarrow as pa
+from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import strategies as st
+from local_runs import TIMESTAMP, answers, feed
+from plans import DECLARATIONS
+from queries import queries
+from sql_oracle import Row, answer_at, stream_order
+
+from windrow.cql import compile_query
+from windrow.errors import CqlMeaningError, WindrowError
+from windrow.plan.nodes import AppendOnly, Limit, Node, OutputStream, Stream, Table
+from windrow.runtime.local import Engine
+
+SCHEMA = pa.schema([("ts", TIMESTAMP), ("a", pa.int64()), ("b", pa.string()), ("v", pa.float64())])
+SCHEMAS = dict.fromkeys(("s", "t", "u"), SCHEMA)
+START = 1_767_225_600_000_000  # 2026-01-01 00:00:00
+SECOND = 1_000_000
+
+values = {
+    "a": st.one_of(st.integers(0, 3), st.none(), st.integers(-5, 9)),
+    "b": st.sampled_from(["x", "y", "ax", None, "q"]),
+    "v": st.one_of(st.sampled_from([0.0, 1.0, 2.5, -1.0, None]), st.floats(-10, 10, width=16)),
+}
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> list[Row]:
+    """A short stream with ties and bursts, times a whole number of half seconds."""
+    count = draw(st.integers(0, 12))
+    times = sorted(draw(st.lists(st.integers(0, 20), min_size=count, max_size=count)))
+    return [{"ts": START + time * SECOND // 2, **{name: draw(of) for name, of in values.items()}} for time in times]
+
+
+def instants(plan: Node, streams: dict[str, list[Row]], chosen: Sequence[int]) -> list[int]:
+    """Half seconds and the ticks before them, from the first row of the streams that the query reads on."""
+    read = {node.name for node in plan.walk() if isinstance(node, Stream)}
+    first = min((row["ts"] for name in read for row in streams[name]), default=None)
+    if first is None:
+        return []
+    moments = [START + half * SECOND // 2 for half in chosen]
+    moments += [moment - 1 for moment in moments]
+    return sorted({moment for moment in moments if moment >= first})
+
+
+@settings(max_examples=1200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    query=queries(),
+    streams=st.fixed_dictionaries({"s": rows(), "t": rows(), "u": rows()}),
+    cuts=st.lists(st.integers(0, 24), max_size=6),
+    chosen=st.lists(st.integers(0, 40), min_size=1, max_size=5),
+    strategy=st.sampled_from(["upa", "direct", "nt"]),
+    optimizer=st.sampled_from(["on", "off"]),
+)
+def test_generated_queries(
+    query: str,
+    streams: dict[str, list[Row]],
+    cuts: list[int],
+    chosen: list[int],
+    strategy: str,
+    optimizer: str,
+) -> None:
+    engine = Engine()
+    engine.sql(f"{DECLARATIONS} SET strategy = {strategy}; SET optimizer = {optimizer}")
+    try:
+        plan = compile_query(query, engine.session.catalog)
+    except CqlMeaningError:
+        assume(False)
+    assume(not any(isinstance(node, OutputStream | AppendOnly | Limit | Table) for node in plan.walk()))
+    try:
+        running = engine.query(query)
+    except WindrowError as error:
+        event(f"not run: {error.message}")
+        assume(False)
+    ordered = {name: stream_order(of, ["a"] if name == "t" else []) for name, of in streams.items()}
+    feed(engine, ordered, SCHEMAS, [START + cut * SECOND // 2 for cut in cuts])
+    moments = instants(plan, streams, chosen)
+    for moment, found in zip(moments, answers(running, moments), strict=True):
+        try:
+            expected = answer_at(plan, ordered, SCHEMAS, moment)
+        except (duckdb.OutOfRangeException, duckdb.ConversionException):
+            continue
+        assert found == expected, f"at {(moment - START) / SECOND} s"

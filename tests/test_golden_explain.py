@@ -1,0 +1,36 @@
+"""EXPLAIN of the showcase, in all three forms, has not changed."""
+
+import json
+
+import pytest
+from expected import ROOT, assert_file_holds
+
+from windrow.session import FORMS, Session
+
+SHOWCASE = ROOT / "examples" / "traffic.cql"
+GOLDEN = ROOT / "tests" / "golden"
+SUFFIXES = {"tree": "txt", "json": "json", "picture": "dot"}
+
+
+@pytest.mark.parametrize("form", SUFFIXES)
+def test_explain_of_the_showcase(form: str) -> None:
+    explanations = Session().explain(SHOWCASE.read_text(encoding="utf-8"))
+
+    assert_file_holds(GOLDEN / f"traffic.{SUFFIXES[form]}", FORMS[form](explanations) + "\n")
+
+
+def test_json_keeps_its_contract() -> None:
+    explained = json.loads((GOLDEN / "traffic.json").read_text(encoding="utf-8"))
+
+    assert [query["query"] for query in explained][:2] == ["protocol_rates", "top_talkers"]
+    for query in explained:
+        assert_node_keeps_contract(query["plan"])
+
+
+def assert_node_keeps_contract(node: dict[str, object]) -> None:
+    assert {"operator", "pattern", "state", "inputs"} <= node.keys()
+    assert node["pattern"] in ("MONOTONIC", "WKS", "WK", "STR")
+    inputs = node["inputs"]
+    assert isinstance(inputs, list)
+    for below in inputs:
+        assert_node_keeps_contract(below)
