@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from windrow.plan.nodes import Filter, Node, Stream, Table, Windowed
+from windrow.plan.nodes import AppendOnly, Filter, Limit, Node, OutputStream, Stream, Table, Windowed
 from windrow.plan.printer import query_text
 from windrow.plan.windows import (
     Between,
@@ -34,6 +34,7 @@ from windrow.plan.windows import (
 Row = dict[str, Any]  # with its time in microseconds under "ts"
 CONNECTION = duckdb.connect(config={"threads": 1})
 CONNECTION.execute("SET ieee_floating_point_ops = false")
+CONNECTION.execute("SET error_on_division_by_zero = false")
 CONNECTION.execute("SET TimeZone = 'UTC'")
 
 
@@ -90,13 +91,26 @@ def _last_of_each(past: Sequence[Row], extent: Rows | Latest) -> list[Row]:
     return [row for group in kept.values() for row in group]
 
 
+def can_answer(plan: Node) -> bool:
+    """Whether plain SQL says it all: no tables that change, no output streams, windows on streams only, no LIMIT."""
+    for node in plan.walk():
+        if isinstance(node, AppendOnly | Limit | OutputStream | Table):
+            return False
+        if isinstance(node, Windowed) and not isinstance(node.input, Stream):
+            return False
+    return True
+
+
 def answer_at(plan: Node, streams: dict[str, list[Row]], schemas: dict[str, pa.Schema], now: int) -> Counter[Any]:
     """The bag of rows that the same query gives over what its windows show at an instant."""
     views: dict[str, pa.Table] = {}
     sql = _as_duckdb(query_text(_without_windows(plan, streams, schemas, now, views)))
-    for name, table in views.items():
-        CONNECTION.register(name, table)
-    return Counter(normal_row(row) for row in CONNECTION.execute(sql).fetchall())
+    with CONNECTION.cursor() as cursor:  # one of its own: an error leaves a connection unusable
+        for name, table in views.items():
+            cursor.register(name, table)
+        found = cursor.execute(sql).to_arrow_table()
+    rows = zip(*(column.to_pylist() for column in found.columns), strict=True)
+    return Counter(normal_row(row) for row in rows)
 
 
 def _without_windows(
@@ -108,6 +122,8 @@ def _without_windows(
     if isinstance(leaf, Stream):
         name = f"view{len(views)}"
         rows = in_view(streams[leaf.name], window, now)
+        if leaf.lifetime is not None:
+            rows = [row for row in rows if row[leaf.lifetime] is not None and now < row["ts"] + row[leaf.lifetime]]
         views[name] = _table(rows, schemas[leaf.name])
         table = Table(name, leaf.alias, leaf.columns)
         if window is not None and isinstance(window.extent, Latest):

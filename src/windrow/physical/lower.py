@@ -32,6 +32,7 @@ from windrow.operators import (
 )
 from windrow.operators.operator import Expression as CompiledExpression
 from windrow.operators.operator import Predicate
+from windrow.operators.table_input import TableInput
 from windrow.physical.aggregates import accumulator
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.join_keys import JoinKeys, join_keys
@@ -45,6 +46,11 @@ from windrow.plan.nodes import JoinKind, Node
 from windrow.plan.pattern import Pattern
 from windrow.plan.schema import Schema
 from windrow.types import BOOLEAN
+
+
+def contents_of(table: str) -> str:
+    """The source that gives what a table holds at the beginning of a segment."""
+    return f"{table} contents"
 
 
 @dataclass(eq=False)
@@ -79,7 +85,8 @@ class Lowering:
         if isinstance(plan, nodes.Stream):
             return self._unbounded(plan)
         if isinstance(plan, nodes.Table):
-            return PhysicalNode(plan, None, source=plan.name)
+            feeds = (PhysicalNode(plan, None, source=name) for name in (plan.name, contents_of(plan.name)))
+            return PhysicalNode(plan, TableInput(), tuple(feeds))
         if isinstance(plan, nodes.Alias | nodes.Sort):
             return self.lower(plan.input)  # names and the order of showing are not the matter of kernels
         if isinstance(plan, nodes.Windowed):
