@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any
@@ -16,7 +17,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from windrow.plan.nodes import AppendOnly, Filter, Limit, Node, OutputStream, Stream, Table, Windowed
+from windrow.plan.expressions import SortKey
+from windrow.plan.nodes import Filter, Limit, Node, Stream, Table, Windowed
 from windrow.plan.printer import query_text
 from windrow.plan.windows import (
     Between,
@@ -36,6 +38,7 @@ CONNECTION = duckdb.connect(config={"threads": 1})
 CONNECTION.execute("SET ieee_floating_point_ops = false")
 CONNECTION.execute("SET error_on_division_by_zero = false")
 CONNECTION.execute("SET TimeZone = 'UTC'")
+CONNECTION.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
 
 
 def stream_order(rows: Sequence[Row], ties: Sequence[str]) -> list[Row]:
@@ -91,16 +94,6 @@ def _last_of_each(past: Sequence[Row], extent: Rows | Latest) -> list[Row]:
     return [row for group in kept.values() for row in group]
 
 
-def can_answer(plan: Node) -> bool:
-    """Whether plain SQL says it all: no tables that change, no output streams, windows on streams only, no LIMIT."""
-    for node in plan.walk():
-        if isinstance(node, AppendOnly | Limit | OutputStream | Table):
-            return False
-        if isinstance(node, Windowed) and not isinstance(node.input, Stream):
-            return False
-    return True
-
-
 def answer_at(plan: Node, streams: dict[str, list[Row]], schemas: dict[str, pa.Schema], now: int) -> Counter[Any]:
     """The bag of rows that the same query gives over what its windows show at an instant."""
     views: dict[str, pa.Table] = {}
@@ -119,6 +112,12 @@ def _without_windows(
     """The plan with every stream and its window replaced by a table of the rows in view."""
     window = plan.window if isinstance(plan, Windowed) and isinstance(plan.input, Stream) else None
     leaf = plan.input if window is not None else plan
+    if isinstance(plan, Table):
+        views[plan.name] = _table(streams[plan.name], schemas[plan.name])
+        return plan
+    if isinstance(plan, Limit):
+        ties = tuple(SortKey(column) for column in plan.schema.columns)
+        plan = replace(plan, keys=(*plan.keys, *ties))
     if isinstance(leaf, Stream):
         name = f"view{len(views)}"
         rows = in_view(streams[leaf.name], window, now)
