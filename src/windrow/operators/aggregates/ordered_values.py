@@ -23,7 +23,6 @@ _NONE = 0  # node 0 is no node
 _DEEPEST = 512
 _VALUE, _SECOND, _COUNT, _SIZE, _LEFT, _RIGHT = range(6)  # fields of a node
 _FIELDS = 6
-NO_RANKS: Int64s = np.zeros(0, np.int64)
 MEDIAN = -1
 
 
@@ -224,7 +223,8 @@ def _sweep(
                     else:
                         first = max(1, -(-numerator * size // denominator))
                         after = first
-                    node, next_node = _element(root, first, nodes), _element(root, after, nodes)
+                    node = _element(root, first, nodes)
+                    next_node = node if after == first else _element(root, after, nodes)
                     found[question, place, 0] = nodes[node, _VALUE]
                     found[question, place, 1] = nodes[next_node, _VALUE]
                     found[question, place, 2] = nodes[node, _SECOND]
