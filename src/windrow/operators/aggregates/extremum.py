@@ -82,11 +82,11 @@ def _sweep(
     for i in range(len(group)):
         g = group[i]
         if change[i] > 0:
-            order = largest * (ranks[value[i]] if ranked else value[i])
+            order = largest * (ranks[value[i], 0] if ranked else value[i])
             last = back[g]
             while last != _NONE:
                 kept = fields[last, _VALUE]
-                if largest * (ranks[kept] if ranked else kept) > order:
+                if largest * (ranks[kept, 0] if ranked else kept) > order:
                     break
                 free[tally[1]] = last
                 tally[1] += 1

@@ -8,7 +8,7 @@ from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.column import WIDE, Column, column, dtype_of, order_of
 from windrow.errors import WindrowError
 
-NO_RANKS: Int64s = np.zeros(0, np.int64)
+NO_RANKS: Int64s = np.zeros((0, 1), np.int64)
 
 
 def in_order(values: Column) -> Int64s:
@@ -22,7 +22,7 @@ def ranks_of(values: Column) -> Int64s:
     """The order of codes, nothing for other columns."""
     if not values.is_coded or values.dictionary is None:
         return NO_RANKS
-    return values.dictionary.ranks()
+    return values.dictionary.ranks()[:, None]
 
 
 def column_like(like: Column, found: Int64s, present: Bools) -> Column:
