@@ -16,6 +16,7 @@ from windrow.operators import (
     DistinctStar,
     GroupBy,
     Join,
+    Limit,
     MergeUnion,
     Multiplicity,
     MultiplicityOperator,
@@ -27,6 +28,7 @@ from windrow.operators import (
     RowsWindow,
     Selection,
     SemiJoin,
+    SortColumn,
     TimeWindow,
     distinct_strict,
 )
@@ -67,9 +69,9 @@ class Strategy:
         plain = Node(TimeWindow(RangeLifetime(10 if name == "l" else 15)), Source(name))
         return Node(NegativeTuples(), plain) if self.told else plain
 
-    def of(self, name: str) -> StructureKind:
+    def of(self, name: str) -> StructureKind:  # noqa: ARG002
         """The structure for the rows of a window."""
-        return self.strict if name == "f" else self.weakest
+        return self.weakest
 
 
 UPA = Strategy("UPA", FIFO, CALENDAR, HASH)
@@ -309,5 +311,17 @@ CASES: dict[str, Case] = {
     "group of group": Case(
         "SELECT k, max(c), sum(c) FROM (SELECT k, s, count(*) AS c FROM l GROUP BY k, s) GROUP BY k",
         _group_of_group,
+    ),
+    "limit": Case(
+        "SELECT * FROM l ORDER BY v DESC NULLS LAST, k NULLS FIRST, s NULLS FIRST, \"at\" LIMIT 3 OFFSET 1",
+        lambda s: Node(Limit((SortColumn(1, True, False),), 3, 1, s.of("l")), s.window("l")),
+    ),
+    "limit by strings": Case(
+        "SELECT s, k FROM f ORDER BY s DESC NULLS FIRST, k NULLS FIRST LIMIT 2",
+        lambda s: Node(Limit((SortColumn(0, True),), 2, 0, s.of("f")), Node(columns(2, 0), s.window("f"))),
+    ),
+    "limit of group": Case(
+        "SELECT k, count(*) AS c FROM r GROUP BY k ORDER BY c DESC, k NULLS FIRST LIMIT 2",
+        lambda s: Node(Limit((SortColumn(1, True),), 2, 0, s.strict), _group("r", (0,), Count())(s)),
     ),
 }

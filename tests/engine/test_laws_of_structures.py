@@ -22,7 +22,7 @@ def batch(rows: list[tuple[int, int, int, int, int]], dictionary: Dictionary) ->
     """Rows (key, value, ts, exp, sign) as a structure takes them."""
     key, value, ts, exp, sign = (np.array([row[i] for row in rows], np.int64) for i in range(5))
     strings = pa.array([None if v == 0 else str(v) for v in value], pa.string())
-    columns = tuple(column_from_arrow(array, dictionary) for array in (pa.array(value), strings, pa.array(key)))
+    columns = (column_from_arrow(pa.array(value), dictionary), column_from_arrow(strings, dictionary))
     return key, Batch(columns, ts, exp, sign.astype(np.int8))
 
 

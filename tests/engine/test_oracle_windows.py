@@ -6,6 +6,7 @@ from collections import Counter
 
 import oracle
 import pytest
+from cases import positive
 from hypothesis import given
 from running import Node, Source, answer, interesting_instants, run, stream
 from strategies import cuts, streams
@@ -14,6 +15,8 @@ from windrow.batch import Dictionary
 from windrow.operators import (
     ColumnLifetime,
     OpenLifetime,
+    PartitionWindow,
+    PredicateWindow,
     RangeLifetime,
     RangeWindowSlidingByRows,
     RowsWindow,
@@ -44,6 +47,11 @@ WINDOWS = {
     "rows sliding": (RowsWindow(5, slide=3), oracle.last_rows(5, slide=3)),
     "rows with gaps": (RowsWindow(2, slide=3), oracle.last_rows(2, slide=3)),
     "rows sliding in time": (RowsWindowSlidingInTime(4, 6), oracle.last_rows_every(4, 6)),
+    "rows of each": (PartitionWindow((0,), 2), oracle.last_rows_of_each(2)),
+    "newest of each, while": (
+        PredicateWindow((0,), positive),
+        lambda rows, now: [r for r in oracle.last_rows_of_each(1)(rows, now) if r[2] is not None and r[2] > 0],
+    ),
     "range sliding by rows": (RangeWindowSlidingByRows(9, 3), oracle.last_by_rows(9, 3)),
 }
 

@@ -3,8 +3,9 @@
 Every stateful kernel works on ids: accumulators, counters and chains are arrays indexed by id, so a key is hashed once
 a row and then never looked at. Comparison is of all words: two keys with the same hash never get the same id.
 
-Invariant: `slots` is an open-addressing table (linear probing, at most half full) of id + 1; an id is in it exactly
-when its count of references is positive or it was interned since. Interning, finding and forgetting cost one probe each.
+Invariant: `slots` is an open-addressing table (linear probing, at most half full). A slot holds the 32-bit hash of a
+key above its id + 1, so that keys are looked at only when hashes are equal, and a slot knows where it belongs. An id is
+in the table from when it is interned until it is released or forgotten. Everything costs one probe a key.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from windrow.batch.compiled import compiled
 
 ABSENT = -1
 _SMALLEST = 64
+_ID = 0xFFFFFFFF  # the half of a slot that holds the id
 _IDS, _FREE = 0, 1  # places in `_tally`: ids ever given out, ids waiting to be used again
 
 
@@ -23,7 +25,7 @@ class KeyTable:
     """Ids for keys; an id lives as long as somebody holds it (`retain`, `release`)."""
 
     def __init__(self) -> None:
-        self._slots: Int64s = np.zeros(_SMALLEST, np.int64)
+        self._slots: UInt64s = np.zeros(_SMALLEST, np.uint64)
         self._words: UInt64s = np.zeros((_SMALLEST, 0), np.uint64)
         self._references: Int64s = np.zeros(_SMALLEST, np.int64)
         self._free: Int64s = np.zeros(_SMALLEST, np.int64)
@@ -76,7 +78,8 @@ class KeyTable:
 
     def known(self) -> Int64s:
         """The ids of all known keys, in increasing order."""
-        return np.sort(self._slots[self._slots > 0] - 1)
+        filled = self._slots[self._slots != 0]
+        return np.sort((filled & np.uint64(_ID)).astype(np.int64) - 1)
 
     def words(self, ids: Int64s) -> UInt64s:
         return self._words[ids]
@@ -102,18 +105,19 @@ class KeyTable:
         self._free = grown(self._free, ids)
         if 2 * keys > len(self._slots):
             known = self.known()
-            self._slots = np.zeros(1 << int(2 * keys).bit_length(), np.int64)
+            self._slots = np.zeros(1 << int(2 * keys).bit_length(), np.uint64)
             _rebuild(known, self._slots, self._words)
 
 
 @compiled
 def _hash(words: UInt64s, row: int) -> int:
+    """The hash of a key, in the upper half of a word."""
     code = np.uint64(0x9E3779B97F4A7C15)
     for i in range(words.shape[1]):
         code = (code ^ words[row, i]) * np.uint64(0xBF58476D1CE4E5B9)
         code ^= code >> np.uint64(29)
     code *= np.uint64(0x94D049BB133111EB)
-    return code ^ (code >> np.uint64(32))  # type: ignore[no-any-return]
+    return code & ~np.uint64(_ID)  # type: ignore[no-any-return]
 
 
 @compiled
@@ -125,22 +129,37 @@ def _equal(a: UInt64s, row: int, b: UInt64s, other: int) -> bool:
 
 
 @compiled
-def _place_of(words: UInt64s, row: int, slots: Int64s, table: UInt64s) -> int:
+def _id(slot: int) -> int:
+    return np.int64(slot & np.uint64(_ID)) - 1  # type: ignore[no-any-return]
+
+
+@compiled
+def _home(code: int, mask: int) -> int:
+    """Where a search for a hash begins."""
+    return np.int64((code >> np.uint64(32)) & np.uint64(mask))  # type: ignore[no-any-return]
+
+
+@compiled
+def _place_of(code: int, words: UInt64s, row: int, slots: UInt64s, table: UInt64s) -> int:
     """Where the key is, or the empty place where it would go."""
     mask = len(slots) - 1
-    place = np.int64(_hash(words, row) & np.uint64(mask))
-    while slots[place] != 0 and not _equal(words, row, table, slots[place] - 1):
+    place = _home(code, mask)
+    while slots[place] != 0:
+        slot = slots[place]
+        if (slot ^ code) <= np.uint64(_ID) and _equal(words, row, table, _id(slot)):
+            break
         place = (place + 1) & mask
-    return place  # type: ignore[no-any-return]
+    return place
 
 
 @compiled
 def _intern(
-    words: UInt64s, start: int, slots: Int64s, table: UInt64s, free: Int64s, tally: Int64s, ids: Int64s
+    words: UInt64s, start: int, slots: UInt64s, table: UInt64s, free: Int64s, tally: Int64s, ids: Int64s
 ) -> int:
     """Intern from row `start` on until there is no room for another key; the row that was reached."""
     for row in range(start, len(words)):
-        place = _place_of(words, row, slots, table)
+        code = _hash(words, row)
+        place = _place_of(code, words, row, slots, table)
         if slots[place] == 0:
             if 2 * (tally[0] - tally[1]) >= len(slots) or (tally[1] == 0 and tally[0] == len(table)):
                 return row
@@ -152,15 +171,15 @@ def _intern(
                 tally[0] += 1
             for i in range(words.shape[1]):
                 table[new, i] = words[row, i]
-            slots[place] = new + 1
-        ids[row] = slots[place] - 1
+            slots[place] = code | np.uint64(new + 1)
+        ids[row] = _id(slots[place])
     return len(words)
 
 
 @compiled
-def _find(words: UInt64s, slots: Int64s, table: UInt64s, ids: Int64s) -> None:
+def _find(words: UInt64s, slots: UInt64s, table: UInt64s, ids: Int64s) -> None:
     for row in range(len(words)):
-        ids[row] = slots[_place_of(words, row, slots, table)] - 1
+        ids[row] = _id(slots[_place_of(_hash(words, row), words, row, slots, table)])
 
 
 @compiled
@@ -171,7 +190,7 @@ def _retain(ids: Int64s, references: Int64s) -> None:
 
 @compiled
 def _release(
-    ids: Int64s, slots: Int64s, table: UInt64s, references: Int64s, free: Int64s, tally: Int64s, gone: Int64s
+    ids: Int64s, slots: UInt64s, table: UInt64s, references: Int64s, free: Int64s, tally: Int64s, gone: Int64s
 ) -> int:
     count = 0
     for i in ids:
@@ -186,23 +205,30 @@ def _release(
 
 
 @compiled
-def _forget(key: int, slots: Int64s, table: UInt64s) -> None:
+def _forget(key: int, slots: UInt64s, table: UInt64s) -> None:
     """Take a key out and close the gap, so that no search ends too early."""
     mask = len(slots) - 1
-    hole = _place_of(table, key, slots, table)
+    code = _hash(table, key)
+    hole = _home(code, mask)
+    while slots[hole] != code | np.uint64(key + 1):
+        hole = (hole + 1) & mask
     place = hole
     while True:
         place = (place + 1) & mask
         if slots[place] == 0:
             break
-        home = np.int64(_hash(table, slots[place] - 1) & np.uint64(mask))
-        if ((place - home) & mask) >= ((place - hole) & mask):
+        if ((place - _home(slots[place], mask)) & mask) >= ((place - hole) & mask):
             slots[hole] = slots[place]
             hole = place
     slots[hole] = 0
 
 
 @compiled
-def _rebuild(ids: Array, slots: Int64s, table: UInt64s) -> None:
+def _rebuild(ids: Array, slots: UInt64s, table: UInt64s) -> None:
+    mask = len(slots) - 1
     for i in ids:
-        slots[_place_of(table, i, slots, table)] = i + 1
+        code = _hash(table, i)
+        place = _home(code, mask)
+        while slots[place] != 0:
+            place = (place + 1) & mask
+        slots[place] = code | np.uint64(i + 1)

@@ -8,40 +8,60 @@ from windrow.operators.count_window import RangeWindowSlidingByRows, RowsWindow,
 from windrow.operators.distinct import DistinctStar, distinct_strict
 from windrow.operators.group_by import GroupBy
 from windrow.operators.join import Join
+from windrow.operators.limit import Limit, SortColumn
 from windrow.operators.multiplicity import Multiplicity, MultiplicityOperator
 from windrow.operators.negative_tuples import NegativeTuples
 from windrow.operators.not_in import NotIn
 from windrow.operators.operator import Expression, Operator, Predicate, State
 from windrow.operators.outer_join import OuterJoin
+from windrow.operators.output_streams import (
+    AppendOnly,
+    DeleteStream,
+    InsertStream,
+    InsertStreamRestored,
+    RelationStream,
+)
+from windrow.operators.partition_window import PartitionWindow, PredicateWindow
 from windrow.operators.projection import Projection
 from windrow.operators.selection import Selection
 from windrow.operators.semi_join import AntiJoin, SemiJoin
+from windrow.operators.table_join import NonRetroactiveJoin
 from windrow.operators.time_window import ColumnLifetime, OpenLifetime, RangeLifetime, TimeWindow
 from windrow.operators.union import MergeUnion
 
 __all__ = [
     "AntiJoin",
+    "AppendOnly",
     "ColumnLifetime",
+    "DeleteStream",
     "DistinctStar",
     "Expression",
     "GroupBy",
+    "InsertStream",
+    "InsertStreamRestored",
     "Join",
+    "Limit",
     "MergeUnion",
     "Multiplicity",
     "MultiplicityOperator",
     "NegativeTuples",
+    "NonRetroactiveJoin",
     "NotIn",
     "OpenLifetime",
     "Operator",
     "OuterJoin",
+    "PartitionWindow",
     "Predicate",
+    "PredicateWindow",
     "Projection",
     "RangeLifetime",
     "RangeWindowSlidingByRows",
+    "RelationStream",
     "RowsWindow",
     "RowsWindowSlidingInTime",
     "Selection",
     "SemiJoin",
+    "SortColumn",
     "State",
     "TimeWindow",
     "distinct_strict",

@@ -23,7 +23,7 @@ from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.column import Column, concat_columns, nulls
 from windrow.batch.compiled import compiled
 from windrow.batch.words import words_of
-from windrow.operators.aggregates.aggregate import Aggregate, GroupEvents
+from windrow.operators.aggregates.aggregate import Accumulator, Aggregate, CheaperInOrder, GroupEvents
 from windrow.operators.aggregates.count import Counts
 from windrow.operators.operator import Parts
 from windrow.operators.sweep import Events, events_of
@@ -42,7 +42,7 @@ class GroupByState(Parts):
         self.groups = KeyDirectory()
         self.rows = Counts(count=np.int64)
         self.shown = ShownRows()
-        self.accumulators = [aggregate.fresh() for aggregate in spec.aggregates]
+        self.accumulators = [_accumulator(aggregate, spec.structure) for aggregate in spec.aggregates]
         self.ends = STRUCTURES[spec.structure]()
         self.begun = KeyedArrays(yes=np.bool_)
         self.begun.reserve(1)
@@ -55,6 +55,12 @@ class GroupByState(Parts):
         named = {f"aggregate{i}": cast(Part, part) for i, part in enumerate(self.accumulators)}
         kept = {"groups": self.groups, "rows": self.rows, "shown": self.shown, "ends": self.ends}
         return {**kept, "begun": self.begun, **named}
+
+
+def _accumulator(aggregate: Aggregate, structure: StructureKind) -> Accumulator:
+    if structure is StructureKind.FIFO and isinstance(aggregate, CheaperInOrder):
+        return aggregate.fresh_in_order()
+    return aggregate.fresh()
 
 
 class Versions(NamedTuple):

@@ -14,7 +14,7 @@ The residual is what equality of keys leaves of the condition: bands, inequaliti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,13 +46,7 @@ class JoinState(Parts):
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         """The rows know their keys, so the table of keys is made from them."""
         super().restore(pieces)
-        kept = [side.scan() for side in (self.left, self.right)]
-        held = [(k.keys, words_of(k.rows.select(o), len(k.keys))) for k, o in zip(kept, self._ordinals) if len(k.keys)]
-        if held:
-            ids, first = np.unique(np.concatenate([keys for keys, _ in held]), return_index=True)
-            self.keys.restore(ids, np.concatenate([words for _, words in held])[first])
-        for keys, _ in held:
-            self.keys.retain(keys)
+        restore_keys(self.keys, zip((self.left, self.right), self._ordinals, strict=True))
 
 
 @dataclass(frozen=True)
@@ -109,3 +103,15 @@ def paired(left: Batch, right: Batch) -> Batch:
         np.minimum(left.exp, right.exp),
         left.sign * right.sign,
     )
+
+
+def restore_keys(table: KeyTable, sides: Iterable[tuple[Structure, tuple[int, ...]]]) -> None:
+    """The table of keys that restored rows hold: the rows know their ids and, in the key columns, their keys."""
+    kept = [(side.scan(), ordinals) for side, ordinals in sides]
+    held = [(k.keys, words_of(k.rows.select(ordinals), len(k.keys))) for k, ordinals in kept if len(k.keys)]
+    if not held:
+        return
+    ids, first = np.unique(np.concatenate([keys for keys, _ in held]), return_index=True)
+    table.restore(ids, np.concatenate([words for _, words in held])[first])
+    for keys, _ in held:
+        table.retain(keys)

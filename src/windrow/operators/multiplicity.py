@@ -21,7 +21,7 @@ from typing import cast
 
 import numpy as np
 
-from windrow.batch.arrays import Int8s, Int64s
+from windrow.batch.arrays import Int8s, Int64s, grown
 from windrow.batch.batch import Batch, Segment
 from windrow.batch.compiled import compiled
 from windrow.operators.operator import Parts
@@ -51,6 +51,7 @@ class MultiplicityState(Parts):
         self.rows = KeyDirectory()
         self.counts = KeyedArrays(left=np.int64, right=np.int64, shown=np.int64)
         self.ends = [STRUCTURES[kind]() for kind in structures]
+        self.opened: Int64s = np.zeros(0, np.int64)  # scratch of the sweep
 
     def __len__(self) -> int:
         return len(self.rows) + sum(len(ends) for ends in self.ends)
@@ -79,7 +80,9 @@ class MultiplicityOperator:
         side = np.repeat(np.arange(len(events)), [len(e.time) for e in events])[order]
         state.counts.reserve(state.rows.capacity)
         left, right, shown = (state.counts[name] for name in ("left", "right", "shown"))
-        copies = _sweep(int(self.multiplicity), time[order], key, change, side, left, right, shown)
+        state.opened = grown(state.opened, len(left))
+        which = int(self.multiplicity)
+        copies = sweep_multiplicities(which, time[order], key, change, side, left, right, shown, state.opened)
         columns = state.rows.columns(copies[0])
         if not len(columns):
             columns = inputs[0].slice(0, 0).columns
@@ -111,7 +114,7 @@ def _multiplicity(which: int, left: int, right: int) -> int:
 
 
 @compiled
-def _sweep(
+def sweep_multiplicities(
     which: int,
     time: Int64s,
     key: Int64s,
@@ -120,12 +123,15 @@ def _sweep(
     left: Int64s,
     right: Int64s,
     shown: Int64s,
+    opened: Int64s,
 ) -> tuple[Int64s, Int64s, Int64s, Int8s]:
-    """The copies that come and go: row id, ts, exp, sign. No event changes a multiplicity by more than one."""
+    """The copies that come and go: row id, ts, exp, sign. No event changes a multiplicity by more than one.
+
+    `opened` is scratch, all zeros before and after: by row id, the latest copy opened in this segment, as position + 1.
+    """
     ids, begins = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
     ends, signs = np.full(len(time), FOREVER, np.int64), np.empty(len(time), np.int8)
     below = np.empty(len(time), np.int64)  # the open copy of the same row that came before, as position + 1
-    opened = np.zeros(len(left), np.int64)  # by row id: the latest copy opened in this segment, as position + 1
     count = 0
     start = 0
     while start < len(time):
@@ -154,4 +160,6 @@ def _sweep(
                     count += 1
                 shown[row] -= 1
         start = end
+    for row in key:
+        opened[row] = 0
     return ids[:count], begins[:count], ends[:count], signs[:count]

@@ -93,10 +93,10 @@ class RowArena:
         return positions, slots
 
     def cancelling(self) -> Int64s:
-        """Slots of rows that sum to nothing from now on: same row, same end, opposite signs. Scans everything."""
+        """Slots of rows that sum to nothing from now on: same key, row and end, opposite signs. Scans all."""
         slots = self.slots()
         rows = self.take(slots)
-        ids = KeyTable().intern(words_of(rows.columns, len(rows), rows.exp))
+        ids = KeyTable().intern(words_of(rows.columns, len(rows), rows.exp, self.key[slots]))
         order = np.argsort(ids, kind="stable")
         return slots[order][_opposites(ids[order], rows.sign[order])]
 

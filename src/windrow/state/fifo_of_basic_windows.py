@@ -3,6 +3,8 @@
 A basic window is what one insert brought, small ones together. Sliding on drops whole basic windows from the front and
 cuts the first one that is left; the middle is never touched.
 
+Rows whose end is not known, as in a count window, are not in the queue: negative tuples end them.
+
 Invariant: read from the front, the ends never decrease. Expiry costs a constant a row that leaves.
 """
 
@@ -14,6 +16,7 @@ import numpy as np
 
 from windrow.batch.arrays import Int64s
 from windrow.state.rows_in_pieces import RowsInPieces
+from windrow.units import FOREVER
 
 _SMALL = 512  # rows up to which a basic window takes in the next insert
 
@@ -26,6 +29,9 @@ class FifoOfBasicWindows(RowsInPieces):
         self._windows: deque[Int64s] = deque()  # slots
 
     def _inserted(self, slots: Int64s) -> None:
+        slots = slots[self._arena.exp[slots] != FOREVER]
+        if not len(slots):
+            return
         ends = self._arena.exp[slots]
         assert bool((ends[1:] >= ends[:-1]).all()), "ends come in order"
         if self._windows:

@@ -1,6 +1,6 @@
 """Rows whose ends are told by negative tuples: a hash table on the row itself (thesis 2.3.3 and 3.5.2).
 
-A row and its end are the key under which a negative tuple finds the tuple that it takes back; both leave at the next
+By its row, key and end a negative tuple finds the tuple that it takes back; both leave at the next
 `expire_until`. Rows that end by the clock as well are found by a scan, made only when the smallest end has come: this
 structure is for edges on which most ends are told.
 
@@ -38,7 +38,7 @@ class HashOnRowKey(RowsInPieces):
 
     def _inserted(self, slots: Int64s) -> None:
         rows = self._arena.take(slots)
-        ids = self._table.intern(words_of(rows.columns, len(rows), rows.exp))
+        ids = self._table.intern(words_of(rows.columns, len(rows), rows.exp, self._arena.key[slots]))
         self._table.retain(ids)
         for name in ("_row", "_next", "_previous"):
             setattr(self, name, grown(getattr(self, name), len(self._arena.ts)))

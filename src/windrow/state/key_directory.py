@@ -65,7 +65,8 @@ class KeyDirectory:
         for name, piece in pieces.items():
             assert piece.rows is not None
             ids = piece.arrays["ids"]
-            self._table.restore(ids, piece.arrays["words"].astype(np.uint64))
-            self._table.hold(ids)
-            self._columns.put(ids, piece.rows.columns, self._table.capacity)
             self._changes = int(name)
+            if len(ids):
+                self._table.restore(ids, piece.arrays["words"].astype(np.uint64))
+                self._table.hold(ids)
+                self._columns.put(ids, piece.rows.columns, self._table.capacity)

@@ -10,7 +10,7 @@ Accumulators are exact: when all rows of a group have gone, nothing of them is l
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from windrow.batch.arrays import Bools, Int8s, Int64s
 from windrow.batch.column import Column
@@ -44,3 +44,10 @@ class Aggregate(Protocol):
         ...
 
     def fresh(self) -> Accumulator: ...
+
+
+@runtime_checkable
+class CheaperInOrder(Protocol):
+    """An aggregate with an accumulator for rows that leave their group in the order in which they came."""
+
+    def fresh_in_order(self) -> Accumulator: ...

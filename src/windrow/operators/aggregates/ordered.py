@@ -13,10 +13,11 @@ from fractions import Fraction
 import numpy as np
 
 from windrow.batch.arrays import Int64s
-from windrow.batch.column import WIDE, Column, column, dtype_of, order_of
-from windrow.errors import WindrowError
+from windrow.batch.column import Column, column, order_of
 from windrow.operators.aggregates.aggregate import GroupEvents
-from windrow.operators.aggregates.ordered_values import MEDIAN, NO_RANKS, OrderedValues
+from windrow.operators.aggregates.extremum import QueuedExtremes
+from windrow.operators.aggregates.in_order import NO_RANKS, column_like, in_order, ranks_of
+from windrow.operators.aggregates.ordered_values import MEDIAN, OrderedValues
 from windrow.state.snapshot import Piece, Snapshot
 from windrow.types import DOUBLE, DecimalType
 
@@ -66,12 +67,20 @@ class AtEdgeOfTime:
         return EdgeOfTime((self.fraction, 1))
 
 
-def minimum(column: int) -> Quantile:
-    return Quantile(column, Fraction(0))
+@dataclass(frozen=True)
+class Extremum(Quantile):
+    """MIN(x) and MAX(x); cheaper where rows leave in the order in which they came."""
+
+    def fresh_in_order(self) -> QueuedExtremes:
+        return QueuedExtremes(1 if self.fraction == 1 else -1)
 
 
-def maximum(column: int) -> Quantile:
-    return Quantile(column, Fraction(1))
+def minimum(column: int) -> Extremum:
+    return Extremum(column, Fraction(0))
+
+
+def maximum(column: int) -> Extremum:
+    return Extremum(column, Fraction(1))
 
 
 class _InOrder:
@@ -89,9 +98,7 @@ class _InOrder:
 
     def _ask(self, events: GroupEvents, values: Column, first: Int64s, second: Int64s) -> tuple[Int64s, Int64s]:
         """Found values and sizes; the codes of `values` are in the first word unless a time is there."""
-        ranks = NO_RANKS
-        if values.is_coded and values.dictionary is not None:
-            ranks = values.dictionary.ranks()
+        ranks = ranks_of(values)
         timed = second is not _NO_SECOND
         change = events.change * values.valid_mask()
         found, sizes = self._trees.sweep(
@@ -115,16 +122,16 @@ _NO_SECOND: Int64s = np.zeros(0, np.int64)
 class OrderStatistic(_InOrder):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         (argument,) = values
-        found, sizes = self._ask(events, argument, _in_order(argument), _NO_SECOND)
-        return _column_like(argument, found[:, 0], sizes)
+        found, sizes = self._ask(events, argument, in_order(argument), _NO_SECOND)
+        return column_like(argument, found[:, 0], sizes > 0)
 
 
 class Middle(_InOrder):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         (argument,) = values
-        found, sizes = self._ask(events, argument, _in_order(argument), _NO_SECOND)
-        lower = _column_like(argument, found[:, 0], sizes).values.astype(np.float64)
-        upper = _column_like(argument, found[:, 1], sizes).values.astype(np.float64)
+        found, sizes = self._ask(events, argument, in_order(argument), _NO_SECOND)
+        lower = column_like(argument, found[:, 0], sizes > 0).values.astype(np.float64)
+        upper = column_like(argument, found[:, 1], sizes > 0).values.astype(np.float64)
         scale = 10.0 ** argument.type.scale if isinstance(argument.type, DecimalType) else 1.0
         return column(DOUBLE, np.where(lower == upper, lower, lower / 2 + upper / 2) / scale, sizes > 0)
 
@@ -132,21 +139,5 @@ class Middle(_InOrder):
 class EdgeOfTime(_InOrder):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         argument, time = values
-        found, sizes = self._ask(events, argument, order_of(time), _in_order(argument))
-        return _column_like(argument, found[:, 2], sizes)
-
-
-def _in_order(values: Column) -> Int64s:
-    """Integers in the order of values; codes as they are, their order being looked up."""
-    if dtype_of(values.type) == WIDE:
-        raise WindrowError(f"{values.type} cannot be put in order here", "cast it to at most 18 digits")
-    return values.values.astype(np.int64) if values.is_coded else order_of(values)
-
-
-def _column_like(like: Column, found: Int64s, sizes: Int64s) -> Column:
-    dtype = dtype_of(like.type)
-    if dtype.kind == "f":
-        found = np.where(found < 0, found ^ np.int64(0x7FFFFFFFFFFFFFFF), found).view(np.float64)  # type: ignore[assignment]
-    return column(like.type, found.astype(dtype), sizes > 0, like.dictionary)
-
-
+        found, sizes = self._ask(events, argument, order_of(time), in_order(argument))
+        return column_like(argument, found[:, 2], sizes > 0)

@@ -5,8 +5,8 @@ node, and all trees are built anew when more than half of the nodes are empty. T
 follows from a number hashed from its place, so a tree is balanced whatever order values come in.
 
 Invariant: `size[n]` is the sum of `count` over the subtree of n. Values are integers in the order of what they stand
-for, or codes whose order is looked up in `ranks`; the order of two codes never changes, so a tree stays sorted while
-its dictionary grows. A second word breaks ties.
+for, or numbers whose order is looked up in rows of `ranks` (codes of strings, ids of whole rows); the order of two of
+them never changes, so a tree stays sorted while its dictionary grows. A second word breaks ties.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _NONE = 0  # node 0 is no node
 _DEEPEST = 512
 _VALUE, _SECOND, _COUNT, _SIZE, _LEFT, _RIGHT = range(6)  # fields of a node
 _FIELDS = 6
-NO_RANKS: Int64s = np.zeros(0, np.int64)
 MEDIAN = -1
+_NO_RANKS: Int64s = np.zeros((0, 1), np.int64)
 
 
 class OrderedValues:
     """Multisets of (value, second word), one a group."""
 
     def __init__(self) -> None:
-        self._roots: Int64s = np.zeros(0, np.int64)
-        self._nodes: Int64s = np.zeros((64, _FIELDS), np.int64)
-        self._tally: Int64s = np.array([1, 0], np.int64)  # nodes taken (node 0 among them), empty nodes
+        self.roots: Int64s = np.zeros(0, np.int64)
+        self.nodes: Int64s = np.zeros((64, _FIELDS), np.int64)
+        self.tally: Int64s = np.array([1, 0], np.int64)  # nodes taken (node 0 among them), empty nodes
         self._sweeps = 0
 
     def sweep(
@@ -55,48 +55,63 @@ class OrderedValues:
         the numerator MEDIAN for the two in the middle. Found is, by fraction and telling event: the value and the
         next one in the middle (the same again without MEDIAN), then their second words.
         """
-        self._sweeps += 1
-        self._roots = grown(self._roots, capacity)
-        self._nodes = grown(self._nodes, int(self._tally[0]) + len(group))
+        self.reserve(capacity, len(group))
         found, sizes = _sweep(
             group, change, value, second, ranks, second_ranks, telling, tellings, fractions,
-            self._roots, self._nodes, self._tally,
+            self.roots, self.nodes, self.tally,
         )  # fmt: skip
-        if 2 * self._tally[1] > self._tally[0] > 64:
-            self._rebuild(ranks, second_ranks)
+        self.tidy(ranks, second_ranks)
         return found, sizes
+
+    def reserve(self, groups: int, values: int) -> None:
+        """Room for groups, and for this many more values; called once a step, before anything is changed."""
+        self._sweeps += 1
+        self.roots = grown(self.roots, groups)
+        self.nodes = grown(self.nodes, int(self.tally[0]) + values)
+
+    def tidy(self, ranks: Int64s, second_ranks: Int64s = _NO_RANKS) -> bool:
+        """Build the trees anew when most of their nodes are empty; whether that was done."""
+        due = bool(2 * self.tally[1] > self.tally[0] > 64)
+        if due:
+            self._rebuild(ranks, second_ranks)
+        return due
 
     def snapshot(self, known: Container[str]) -> Snapshot:
         name = str(self._sweeps)
         if name in known:
             return Snapshot((name,))
-        nodes = self._nodes[: self._tally[0]].copy()
-        return Snapshot((name,), {name: Piece({"roots": self._roots.copy(), "nodes": nodes, "tally": self._tally.copy()})})
+        nodes = self.nodes[: self.tally[0]].copy()
+        return Snapshot((name,), {name: Piece({"roots": self.roots.copy(), "nodes": nodes, "tally": self.tally.copy()})})
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         for name, piece in pieces.items():
-            self._roots, self._nodes = piece.arrays["roots"].copy(), piece.arrays["nodes"].copy()
-            self._tally = piece.arrays["tally"].copy()
+            self.roots, self.nodes = piece.arrays["roots"].copy(), piece.arrays["nodes"].copy()
+            self.tally = piece.arrays["tally"].copy()
             self._sweeps = int(name)
 
     def _rebuild(self, ranks: Int64s, second_ranks: Int64s) -> None:
-        old, roots = self._nodes, self._roots
-        self._nodes = np.zeros((max(64, int(self._tally[0])), _FIELDS), np.int64)
-        self._roots = np.zeros(len(roots), np.int64)
-        self._tally = np.array([1, 0], np.int64)
-        _copy_filled(old, roots, ranks, second_ranks, self._nodes, self._roots, self._tally)
+        old, roots = self.nodes, self.roots
+        self.nodes = np.zeros((max(64, int(self.tally[0])), _FIELDS), np.int64)
+        self.roots = np.zeros(len(roots), np.int64)
+        self.tally = np.array([1, 0], np.int64)
+        _copy_filled(old, roots, ranks, second_ranks, self.nodes, self.roots, self.tally)
 
 
 @compiled
 def _order(a: int, a_second: int, b: int, b_second: int, ranks: Int64s, second_ranks: Int64s) -> int:
-    if len(ranks) > 0:
-        a, b = ranks[a], ranks[b]
-    if a != b:
+    side = _side(a, b, ranks)
+    return side if side != 0 else _side(a_second, b_second, second_ranks)
+
+
+@compiled
+def _side(a: int, b: int, ranks: Int64s) -> int:
+    if a == b:
+        return 0
+    if len(ranks) == 0:
         return -1 if a < b else 1
-    if len(second_ranks) > 0:
-        a_second, b_second = second_ranks[a_second], second_ranks[b_second]
-    if a_second != b_second:
-        return -1 if a_second < b_second else 1
+    for i in range(ranks.shape[1]):
+        if ranks[a, i] != ranks[b, i]:
+            return -1 if ranks[a, i] < ranks[b, i] else 1
     return 0
 
 
@@ -109,7 +124,7 @@ def _depth_number(node: int) -> int:
 
 
 @compiled
-def _change(
+def change_count(
     root: int,
     value: int,
     second: int,
@@ -174,7 +189,7 @@ def _rotate_up(node: int, parent: int, nodes: Int64s) -> None:
 
 
 @compiled
-def _element(root: int, position: int, nodes: Int64s) -> int:
+def element_at(root: int, position: int, nodes: Int64s) -> int:
     """The node of the element at a position, counted from 1."""
     node = root
     while True:
@@ -186,6 +201,20 @@ def _element(root: int, position: int, nodes: Int64s) -> int:
         else:
             position -= below + nodes[node, _COUNT]
             node = nodes[node, _RIGHT]
+
+
+@compiled
+def position_of(root: int, value: int, second: int, ranks: Int64s, second_ranks: Int64s, nodes: Int64s) -> int:
+    """The position of the first element that is not before a value, counted from 1."""
+    position, node = 1, root
+    while node != _NONE:
+        side = _order(value, second, nodes[node, _VALUE], nodes[node, _SECOND], ranks, second_ranks)
+        if side <= 0:
+            node = nodes[node, _LEFT]
+        else:
+            position += nodes[nodes[node, _LEFT], _SIZE] + nodes[node, _COUNT]
+            node = nodes[node, _RIGHT]
+    return position
 
 
 @compiled
@@ -209,7 +238,7 @@ def _sweep(
     place = 0
     for i in range(len(group)):
         if change[i] != 0:
-            roots[group[i]] = _change(
+            roots[group[i]] = change_count(
                 roots[group[i]], value[i], second[i], change[i], ranks, second_ranks, nodes, tally, path
             )
         if telling[i]:
@@ -224,7 +253,8 @@ def _sweep(
                     else:
                         first = max(1, -(-numerator * size // denominator))
                         after = first
-                    node, next_node = _element(root, first, nodes), _element(root, after, nodes)
+                    node = element_at(root, first, nodes)
+                    next_node = node if after == first else element_at(root, after, nodes)
                     found[question, place, 0] = nodes[node, _VALUE]
                     found[question, place, 1] = nodes[next_node, _VALUE]
                     found[question, place, 2] = nodes[node, _SECOND]
@@ -255,7 +285,7 @@ def _copy_filled(
             node = waiting[depth]
             if old[node, _COUNT] != 0:
                 value, second, count = old[node, _VALUE], old[node, _SECOND], old[node, _COUNT]
-                roots[group] = _change(
+                roots[group] = change_count(
                     roots[group], value, second, count, ranks, second_ranks, nodes, tally, path
                 )
             node = old[node, _RIGHT]

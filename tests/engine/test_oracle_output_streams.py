@@ -1,0 +1,68 @@
+"""Oracle: output streams are differences of lawful answers, and what they say depends on answers only."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import oracle
+import pytest
+from cases import CASES, IN_VIEW, UPA
+from hypothesis import given
+from running import HORIZON, Node, Row, nearly, run, stream
+from strategies import cuts, streams
+
+from windrow.batch import Batch, Dictionary, rows_to_arrow
+from windrow.operators import (
+    AppendOnly,
+    DeleteStream,
+    InsertStream,
+    InsertStreamRestored,
+    RelationStream,
+)
+
+NAMES = ("join", "distinct, strict", "distinct, star", "anti-join", "count and sum", "join with count window")
+SLIDE = 6
+
+
+def reported(changes: Batch) -> dict[int, Counter[Row]]:
+    """What an append-only stream says at each instant."""
+    assert bool((changes.sign > 0).all())
+    columns = rows_to_arrow(changes, [str(i) for i in range(len(changes.columns))]).to_pylist()
+    said: dict[int, Counter[Row]] = {}
+    for time, row in zip(changes.ts.tolist(), columns, strict=True):
+        said.setdefault(time, Counter())[tuple(row.values())] += 1
+    return {time: nearly(bag) for time, bag in said.items()}
+
+
+def answers(sql: str, rows: dict[str, list[Row]]) -> list[Counter[Row]]:
+    """The answer at every instant, the first being the one before time begins."""
+    before = oracle.ask(sql, **{name: [] for name in rows})
+    every = [Counter() if "count(*)" in sql and "GROUP" not in sql else before]
+    for instant in range(60):
+        in_view = {name: IN_VIEW[name](value, instant) for name, value in rows.items()}
+        every.append(nearly(oracle.ask(sql, **in_view)))
+    return every
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(l=streams, r=streams, cuts=cuts)
+def test_output_streams_are_differences_of_answers(name, l, r, cuts):  # noqa: E741
+    case, dictionary = CASES[name], Dictionary()
+    rows = {"l": oracle.in_order(l), "r": oracle.in_order(r), "f": oracle.in_order(l[:8])}
+    sources = {key: stream(value, dictionary) for key, value in rows.items()}
+
+    def said(operator):
+        return reported(run(Node(operator, case.build(UPA)), sources, cuts))
+
+    every = answers(case.sql, rows)
+    new = {t: gained for t in range(60) if (gained := every[t + 1] - every[t])}
+    gone = {t: lost for t in range(60) if (lost := every[t] - every[t + 1])}
+    assert said(InsertStream()) == new
+    assert said(AppendOnly()) == new
+    assert said(DeleteStream()) == gone
+    whole = {t: every[t + 1] for t in range(0, 60, SLIDE) if every[t + 1]}
+    assert {t: bag for t, bag in said(RelationStream(SLIDE)).items() if t < 60} == whole
+    restored: dict[int, Counter[Row]] = {}
+    for time, bag in new.items():
+        restored.setdefault((time // SLIDE + 1) * SLIDE, Counter()).update(bag)
+    assert said(InsertStreamRestored(SLIDE)) == {t: bag for t, bag in restored.items() if t < HORIZON}
