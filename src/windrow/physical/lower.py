@@ -223,6 +223,8 @@ class Lowering:
 
     def _lookup(self, plan: nodes.Join) -> PhysicalNode:
         """With a non-retroactive table; the kernel takes the stream first, so columns may have to change places."""
+        if self._strategy is Strategy.NT:  # what is taken back would meet another table: looked up before that
+            return PhysicalNode(plan, NegativeTuples(structure_kind(plan, Strategy.UPA)), (self._direct.lower(plan),))
         stream_first = is_non_retroactive(plan.right)
         stream, table = (plan.left, plan.right) if stream_first else (plan.right, plan.left)
         keys = join_keys(plan.condition, stream.schema, table.schema)

@@ -243,7 +243,8 @@ class Rates:
         """Of the rows with a value one is shown at a time; over strict input its end is told by a negative tuple."""
         below = self.of(node.input)
         rows = min(below.rows, self._groups(node))
-        rate = below.rate * rows / max(finite_rows(below), rows, 1.0)
+        met = finite_rows(below)
+        rate = below.rate if rows == FOREVER else below.rate * rows / max(met, rows, 1.0)
         strict = update_pattern(node) is Pattern.STR
         return Estimate(rate, rows, below.assumed, rate if strict else 0.0)
 
