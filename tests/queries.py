@@ -61,7 +61,7 @@ def numbers(draw: st.DrawFn, alias: str, depth: int = 2) -> str:
                 "{one} + {other}",
                 "{one} - ({other})",
                 "({one}) * ({other})",
-                "({one}) / ({other})",
+                "({one}) / NULLIF({other}, 0)",
                 "-({one})",
                 "ABS({one})",
                 "COALESCE({one}, {other})",

@@ -101,7 +101,7 @@ def answer_at(plan: Node, streams: dict[str, list[Row]], schemas: dict[str, pa.S
     with CONNECTION.cursor() as cursor:  # one of its own: an error leaves a connection unusable
         for name, table in views.items():
             cursor.register(name, table)
-        found = cursor.execute(sql).to_arrow_table()
+        found = cursor.sql(sql).to_arrow_table()
     rows = zip(*(column.to_pylist() for column in found.columns), strict=True)
     return Counter(normal_row(row) for row in rows)
 
