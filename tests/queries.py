@@ -171,10 +171,11 @@ def blocks(draw: st.DrawFn, slide: str, depth: int = 1) -> str:
     """One SELECT block."""
     left = draw(relations("s", slide, depth))
     from_ = left.text
-    join = draw(st.sampled_from(["", "", ",", "JOIN", "LEFT JOIN", "FULL JOIN", "CROSS JOIN", "n"]))
+    join = draw(st.sampled_from(["", "", ",", "JOIN", "LEFT JOIN", "FULL JOIN", "CROSS JOIN", "r", "n"]))
     conditions = draw(st.lists(predicates(left.alias), max_size=2))
-    if join == "n":
-        from_ += f" JOIN r ON {left.alias}.a = r.a"
+    if join in ("r", "n"):
+        kind = draw(st.sampled_from(["JOIN", "LEFT JOIN"]))
+        from_ += f" {kind} {join} ON {left.alias}.a = {join}.a"
     elif join:
         right = draw(relations("t", slide, depth))
         on = f"{left.alias}.a = {right.alias}.a AND {left.alias}.v <= {right.alias}.v + 1"

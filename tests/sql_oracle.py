@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any
@@ -16,7 +17,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from windrow.plan.nodes import Filter, Node, Stream, Table, Windowed
+from windrow.plan.expressions import SortKey
+from windrow.plan.nodes import Filter, Limit, Node, Stream, Table, Windowed
 from windrow.plan.printer import query_text
 from windrow.plan.windows import (
     Between,
@@ -34,7 +36,9 @@ from windrow.plan.windows import (
 Row = dict[str, Any]  # with its time in microseconds under "ts"
 CONNECTION = duckdb.connect(config={"threads": 1})
 CONNECTION.execute("SET ieee_floating_point_ops = false")
+CONNECTION.execute("SET error_on_division_by_zero = false")
 CONNECTION.execute("SET TimeZone = 'UTC'")
+CONNECTION.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
 
 
 def stream_order(rows: Sequence[Row], ties: Sequence[str]) -> list[Row]:
@@ -94,9 +98,12 @@ def answer_at(plan: Node, streams: dict[str, list[Row]], schemas: dict[str, pa.S
     """The bag of rows that the same query gives over what its windows show at an instant."""
     views: dict[str, pa.Table] = {}
     sql = _as_duckdb(query_text(_without_windows(plan, streams, schemas, now, views)))
-    for name, table in views.items():
-        CONNECTION.register(name, table)
-    return Counter(normal_row(row) for row in CONNECTION.execute(sql).fetchall())
+    with CONNECTION.cursor() as cursor:  # one of its own: an error leaves a connection unusable
+        for name, table in views.items():
+            cursor.register(name, table)
+        found = cursor.execute(sql).to_arrow_table()
+    rows = zip(*(column.to_pylist() for column in found.columns), strict=True)
+    return Counter(normal_row(row) for row in rows)
 
 
 def _without_windows(
@@ -105,9 +112,17 @@ def _without_windows(
     """The plan with every stream and its window replaced by a table of the rows in view."""
     window = plan.window if isinstance(plan, Windowed) and isinstance(plan.input, Stream) else None
     leaf = plan.input if window is not None else plan
+    if isinstance(plan, Table):
+        views[plan.name] = _table(streams[plan.name], schemas[plan.name])
+        return plan
+    if isinstance(plan, Limit):
+        ties = tuple(SortKey(column) for column in plan.schema.columns)
+        plan = replace(plan, keys=(*plan.keys, *ties))
     if isinstance(leaf, Stream):
         name = f"view{len(views)}"
         rows = in_view(streams[leaf.name], window, now)
+        if leaf.lifetime is not None:
+            rows = [row for row in rows if row[leaf.lifetime] is not None and now < row["ts"] + row[leaf.lifetime]]
         views[name] = _table(rows, schemas[leaf.name])
         table = Table(name, leaf.alias, leaf.columns)
         if window is not None and isinstance(window.extent, Latest):

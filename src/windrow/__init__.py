@@ -1,9 +1,17 @@
-"""Windrow keeps the answers of SQL queries over sliding windows up to date, for many queries at once."""
+"""Windrow keeps the answers of SQL queries over sliding windows up to date, for many queries at once.
+
+What loads the parser or the engine is imported when it is first used, so that each part can be used without the others.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from windrow.connect import connect
 from windrow.errors import CatalogError, CqlError, PlanError, WindrowError
-from windrow.runtime.local import Engine, Query
-from windrow.session import Result, Session
+
+if TYPE_CHECKING:
+    from windrow.runtime.local import Engine, Query
+    from windrow.session import Result, Session
 
 __all__ = [
     "CatalogError",
@@ -16,3 +24,16 @@ __all__ = [
     "WindrowError",
     "connect",
 ]
+
+_HOMES = {
+    "Engine": "windrow.runtime.local",
+    "Query": "windrow.runtime.local",
+    "Result": "windrow.session",
+    "Session": "windrow.session",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'windrow' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -35,11 +35,11 @@ from windrow.cql import (
 )
 from windrow.errors import CatalogError, WindrowError
 from windrow.optimizer import REQUIRED, RULES, optimize
-from windrow.plan.aggregates import AGGREGATES
+from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
 from windrow.plan.explain import Explanation, explain, json_text, picture_text, tree_text
-from windrow.plan.functions import scalar_names
+from windrow.plan.functions import ALIASES, scalar_names
 from windrow.plan.nodes import Node
-from windrow.plan.printer import query_text
+from windrow.plan.printer import RESERVED, query_text
 from windrow.types import Type
 from windrow.units import format_timestamp
 
@@ -94,8 +94,10 @@ class Session:
         subtractable: bool = False,
     ) -> None:
         """Make an aggregate of your own known to CQL; `make` gives a fresh accumulator for a group."""
-        if name.upper() in AGGREGATES or name.upper() in scalar_names():
+        if name.upper() in (*AGGREGATES, *AGGREGATE_ALIASES, *scalar_names(), *ALIASES):
             raise WindrowError(f"{name.upper()} is a function of Windrow", "choose another name")
+        if not name.isidentifier() or name.upper() in RESERVED:
+            raise WindrowError(f"{name!r} cannot be the name of a function", "choose one word that is not reserved")
         entry = AggregateEntry(name.upper(), tuple(arguments), result, make, subtractable)
         self.catalog.aggregates[entry.name] = entry
 

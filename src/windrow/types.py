@@ -74,6 +74,16 @@ def decimal(precision: int, scale: int) -> DecimalType:
     return DecimalType("DECIMAL", MAX_PRECISION, max(MAX_PRECISION - whole, min(scale, MIN_DIVISION_SCALE)))
 
 
+def bounded_decimal(precision: int, scale: int) -> DecimalType:
+    """A decimal of that scale, with as many digits in front of the point as 38 leave."""
+    return DecimalType("DECIMAL", min(precision, MAX_PRECISION), min(scale, MAX_PRECISION))
+
+
+def literal_type(value: int) -> DecimalType:
+    """A written integer beside a decimal has just the digits that it is written with."""
+    return DecimalType("DECIMAL", len(str(abs(value))), 0)
+
+
 def array(element: Type) -> ArrayType:
     return ArrayType("ARRAY", element)
 
@@ -122,8 +132,8 @@ def _common_numeric(left: Type, right: Type) -> Type:
     a, b = as_decimal(left), as_decimal(right)
     if a is None or b is None:
         return DOUBLE
-    scale = max(a.scale, b.scale)
-    return decimal(max(a.precision - a.scale, b.precision - b.scale) + scale, scale)
+    whole, scale = max(a.precision - a.scale, b.precision - b.scale), max(a.scale, b.scale)
+    return bounded_decimal(whole + scale, min(scale, max(0, MAX_PRECISION - whole)))
 
 
 def arithmetic_type(operator: str, left: Type, right: Type) -> Type | None:

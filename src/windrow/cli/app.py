@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from windrow.cli.run import run_local
 from windrow.cli.show import show_explanations
 from windrow.errors import WindrowError
 from windrow.session import FORMS, Session
@@ -64,6 +63,8 @@ def run(
     """Run the queries of a file until all its sources have ended, with live answers in the terminal."""
     if not local:
         raise WindrowError("this version runs in this process only", f"write windrow run {file} --local")
+    from windrow.cli.run import run_local  # loads the engine, which the other commands do without
+
     run_local(_text(file, None), Console())
 
 
@@ -73,7 +74,7 @@ def _text(file: Path | None, statements: str | None) -> str:
     if file is None or statements is not None:
         raise WindrowError("give a file, or statements after -e", "windrow explain examples/traffic.cql")
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise WindrowError(f"{file} cannot be read: {reason}") from None

@@ -5,12 +5,12 @@ right's keys. Then both are bilinear again:
 
     semi = left ⋈ present        anti = left − left ⋈ present
 
-With a residual condition presence belongs to the left row and not to a key: `present` is then the DISTINCT of the left
-rows that the inner join with the residual finds, joined back on the whole row. A null key matches nothing: such rows
-are never in the semi-join, and always in the anti-join.
+With a residual condition presence belongs to the left row and not to a key: `present` is then the DISTINCT of the
+left rows that the inner join with the residual finds, joined back on the whole row. A null key matches nothing: such
+rows are never in the semi-join, and always in the anti-join.
 
-Costs what the join and the DISTINCT cost; the anti-join also hashes its output once, to drop what it says and takes back
-in the same breath.
+Costs what the join and the DISTINCT cost; the anti-join also hashes its output once, to drop what it says and takes
+back in the same breath.
 """
 
 from __future__ import annotations

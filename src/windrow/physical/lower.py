@@ -6,6 +6,7 @@ Equal sub-plans become one operator, so that queries that share a part of their 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from windrow.batch.dictionary import Dictionary
@@ -30,21 +31,33 @@ from windrow.operators import (
     TimeWindow,
     distinct_strict,
 )
+from windrow.operators.limit import Limit, SortKey
+from windrow.operators.lookup_join import LookupJoin
 from windrow.operators.operator import Expression as CompiledExpression
 from windrow.operators.operator import Predicate
+from windrow.operators.output_stream import Difference, InRowOrder, OutputStream, SampledLifetime
+from windrow.operators.table_input import TableInput
 from windrow.physical.aggregates import accumulator
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.join_keys import JoinKeys, join_keys
 from windrow.physical.strategy import Strategy, structure_kind
 from windrow.physical.windows import lifetime_ordinal, window_operator
 from windrow.plan import nodes
+from windrow.plan.analysis.refreshes import slides_below
+from windrow.plan.analysis.relations import is_non_retroactive
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.expressions import Call, Column, Expression, NamedAggregate
 from windrow.plan.functions import call, conjunction
-from windrow.plan.nodes import JoinKind, Node
+from windrow.plan.nodes import JoinKind, Node, OutputKind
 from windrow.plan.pattern import Pattern
-from windrow.plan.schema import Schema
-from windrow.types import BOOLEAN
+from windrow.plan.schema import Field, Schema
+from windrow.plan.windows import RowCount
+from windrow.types import BIGINT, BOOLEAN
+
+
+def contents_of(table: str) -> str:
+    """The source that gives what a table holds at the beginning of a segment."""
+    return f"{table} contents"
 
 
 @dataclass(eq=False)
@@ -79,7 +92,8 @@ class Lowering:
         if isinstance(plan, nodes.Stream):
             return self._unbounded(plan)
         if isinstance(plan, nodes.Table):
-            return PhysicalNode(plan, None, source=plan.name)
+            feeds = (PhysicalNode(plan, None, source=name) for name in (plan.name, contents_of(plan.name)))
+            return PhysicalNode(plan, TableInput(), tuple(feeds))
         if isinstance(plan, nodes.Alias | nodes.Sort):
             return self.lower(plan.input)  # names and the order of showing are not the matter of kernels
         if isinstance(plan, nodes.Windowed):
@@ -107,7 +121,31 @@ class Lowering:
             return self._node(plan, self._distinct(plan))
         if isinstance(plan, nodes.Except | nodes.Intersect):
             return self._node(plan, self._multiplicity(plan))
+        return self._output(plan)
+
+    def _output(self, plan: Node) -> PhysicalNode:
+        if isinstance(plan, nodes.Limit):
+            compiler = self._compiler(plan.input.schema)
+            keys = (SortKey(compiler.column(k.expression), k.descending, k.nulls_first) for k in plan.keys)
+            kind = structure_kind(plan.input, self._strategy)
+            return self._node(plan, Limit(tuple(keys), plan.count, plan.offset, kind))
+        if isinstance(plan, nodes.AppendOnly) and update_pattern(plan) is Pattern.MONOTONIC:
+            return self._differences(plan, Difference.GAINED)
+        if isinstance(plan, nodes.OutputStream) and not plan.restore:
+            if plan.kind is OutputKind.RSTREAM:
+                return self.lower(plan.input)  # names the answer; the runtime tells it at each refresh
+            gained = plan.kind is OutputKind.ISTREAM
+            return self._differences(plan, Difference.GAINED if gained else Difference.LOST)
         raise WindrowError(f"{type(plan).__name__} is not run by this version", "EXPLAIN shows its plan")
+
+    def _differences(self, plan: nodes.AppendOnly | nodes.OutputStream, which: Difference) -> PhysicalNode:
+        """What the answer gains or loses; a periodic one is looked at when it is refreshed."""
+        below = self.lower(plan.input)
+        slides = [slide for slide in slides_below(plan) if not isinstance(slide, RowCount)]
+        if slides:
+            below = PhysicalNode(plan, TimeWindow(SampledLifetime(slides[0])), (below,))
+        stream = PhysicalNode(plan, OutputStream(which, structure_kind(plan.input, self._strategy)), (below,))
+        return PhysicalNode(plan, InRowOrder(), (stream,))
 
     def _node(self, plan: Node, operator: Operator[Any]) -> PhysicalNode:
         return PhysicalNode(plan, operator, tuple(self.lower(below) for below in plan.inputs))
@@ -130,44 +168,57 @@ class Lowering:
         return PhysicalNode(plan, TimeWindow(ColumnLifetime(lifetime_ordinal(plan))), (source,))
 
     def _windowed(self, plan: nodes.Windowed) -> PhysicalNode:
-        below = self._source(plan.input) if isinstance(plan.input, nodes.Stream) else self.lower(plan.input)
+        below = self._source(plan.input) if isinstance(plan.input, nodes.Stream) else self._append_only(plan.input)
         current = PhysicalNode(plan, window_operator(plan), (below,))
         if self._strategy is Strategy.NT:
             kind = structure_kind(plan, Strategy.UPA)
             current = PhysicalNode(plan, NegativeTuples(kind), (current,))
         return current
 
-    def _keys(self, plan: nodes.Join | nodes.SemiJoin | nodes.AntiJoin, condition: Expression | None) -> JoinKeys:
+    def _append_only(self, plan: Node) -> PhysicalNode:
+        """What a window on a sub-query reads: rows whose own lifetimes are not hidden behind negative tuples."""
+        return self.lower(plan) if self._strategy is not Strategy.NT else self._direct.lower(plan)
+
+    @cached_property
+    def _direct(self) -> Lowering:
+        return Lowering(self._dictionary, Strategy.UPA)
+
+    def _keys(self, plan: nodes.SemiJoin | nodes.AntiJoin, condition: Expression | None) -> JoinKeys:
         return join_keys(condition, plan.left.schema, plan.right.schema)
 
-    def _residual(
-        self, plan: nodes.Join | nodes.SemiJoin | nodes.AntiJoin, residual: Expression | None
-    ) -> Predicate | None:
+    def _residual(self, plan: nodes.SemiJoin | nodes.AntiJoin, residual: Expression | None) -> Predicate | None:
         if residual is None:
             return None
         return self._compiler(plan.left.schema + plan.right.schema).predicate(residual)
 
     def _join(self, plan: nodes.Join) -> PhysicalNode:
-        keys = self._keys(plan, plan.condition)
-        inner = Join(
-            keys.left,
-            keys.right,
-            self._residual(plan, keys.residual),
-            left_structure=structure_kind(plan.left, self._strategy),
-            right_structure=structure_kind(plan.right, self._strategy),
-        )
+        if is_non_retroactive(plan.left) != is_non_retroactive(plan.right):
+            return self._lookup(plan)
+        schemas = plan.left.schema, plan.right.schema
+        return self._node(plan, self._joining(plan, *schemas))
+
+    def _lookup(self, plan: nodes.Join) -> PhysicalNode:
+        """With a non-retroactive table: the stream's side has one more column, the end of the tuple."""
+        stream_first = is_non_retroactive(plan.right)
+        carried = Schema((Field("_end", BIGINT),))
+        left = plan.left.schema + carried if stream_first else plan.left.schema
+        right = plan.right.schema if stream_first else plan.right.schema + carried
+        stream, table = (plan.left, plan.right) if stream_first else (plan.right, plan.left)
+        inner = self._joining(plan, left, right)
+        return self._node(plan, LookupJoin(inner, len(stream.schema), len(table.schema), stream_first))
+
+    def _joining(self, plan: nodes.Join, left: Schema, right: Schema) -> Join | OuterJoin:
+        keys = join_keys(plan.condition, left, right)
+        residual = None if keys.residual is None else self._compiler(left + right).predicate(keys.residual)
+        structures = structure_kind(plan.left, self._strategy), structure_kind(plan.right, self._strategy)
+        inner = Join(keys.left, keys.right, residual, left_structure=structures[0], right_structure=structures[1])
         if plan.kind is JoinKind.INNER:
-            return self._node(plan, inner)
-        return self._node(
-            plan,
-            OuterJoin(
-                inner,
-                len(plan.left.schema),
-                len(plan.right.schema),
-                keep_left=plan.kind in (JoinKind.LEFT, JoinKind.FULL),
-                keep_right=plan.kind in (JoinKind.RIGHT, JoinKind.FULL),
-            ),
+            return inner
+        keep_left, keep_right = (
+            plan.kind in (JoinKind.LEFT, JoinKind.FULL),
+            plan.kind in (JoinKind.RIGHT, JoinKind.FULL),
         )
+        return OuterJoin(inner, len(left), len(right), keep_left=keep_left, keep_right=keep_right)
 
     def _semi_join(self, plan: nodes.SemiJoin | nodes.AntiJoin, condition: Expression | None) -> SemiJoin:
         keys = self._keys(plan, condition)

@@ -20,7 +20,7 @@ from windrow.types import (
     DecimalType,
     Type,
     array,
-    decimal,
+    bounded_decimal,
     is_integer,
     is_numeric,
     is_orderable,
@@ -101,13 +101,13 @@ def _number(of: Type) -> Type:
 
 def _sum(of: Type) -> Type:
     if isinstance(_number(of), DecimalType):
-        return decimal(of.precision + 10, of.scale)  # type: ignore[attr-defined]
+        return bounded_decimal(of.precision + 10, of.scale)  # type: ignore[attr-defined]
     return BIGINT if is_integer(of) else DOUBLE
 
 
 def _average(of: Type) -> Type:
     if isinstance(_number(of), DecimalType):
-        return decimal(of.precision + 4, of.scale + 4)  # type: ignore[attr-defined]
+        return bounded_decimal(of.precision + 4, of.scale + 4)  # type: ignore[attr-defined]
     return DOUBLE
 
 

@@ -24,10 +24,12 @@ from windrow.types import (
     DecimalType,
     Type,
     arithmetic_type,
+    bounded_decimal,
     common_type,
     is_integer,
     is_numeric,
     is_orderable,
+    literal_type,
 )
 
 TypingRule = Callable[[Sequence[Type]], Type]
@@ -55,10 +57,20 @@ def call(name: str, *arguments: Expression) -> Call:
     function = FUNCTIONS[name]
     try:
         check_count(len(arguments), function.fewest, function.most)
-        return Call(name, arguments, function.rule([argument.type for argument in arguments]))
+        return Call(name, arguments, function.rule(_types(name, arguments)))
     except SignatureError as error:
         prefix = f"{name}: " if name in scalar_names() or name == "LIKE" else ""
         raise SignatureError(f"{prefix}{error}", error.hint or f"write {function.usage}") from None
+
+
+def _types(name: str, arguments: Sequence[Expression]) -> list[Type]:
+    types = [argument.type for argument in arguments]
+    if name not in _ARITHMETIC or not any(isinstance(of, DecimalType) for of in types):
+        return types
+    return [
+        literal_type(argument.value) if isinstance(argument, Literal) and type(argument.value) is int else of
+        for argument, of in zip(arguments, types, strict=True)
+    ]
 
 
 def check_count(count: int, fewest: int, most: int | None) -> None:
@@ -127,8 +139,10 @@ def _numeric(result: Type | None) -> TypingRule:
 
 
 def _to_integer(arguments: Sequence[Type]) -> Type:
+    """CEIL and FLOOR: one digit more than stand in front of the point."""
+    (of,) = arguments
     _numeric(None)(arguments)
-    return arguments[0] if is_integer(arguments[0]) else BIGINT
+    return bounded_decimal(of.precision - of.scale + 1, 0) if isinstance(of, DecimalType) else BIGINT
 
 
 def _arithmetic(operator: str) -> TypingRule:
@@ -214,8 +228,9 @@ def _first_type(arguments: Sequence[Type]) -> Type:
 
 
 _ANY = None
+_ARITHMETIC = ("+", "-", "*", "/", "%")
 _ALL: tuple[Function, ...] = (
-    *(Function(op, f"a {op} b", 2, 2, _arithmetic(op)) for op in ("+", "-", "*", "/", "%")),
+    *(Function(op, f"a {op} b", 2, 2, _arithmetic(op)) for op in _ARITHMETIC),
     *(Function(op, f"a {op} b", 2, 2, _comparison) for op in ("=", "<>", "<", "<=", ">", ">=")),
     Function("NEGATE", "-a", 1, 1, _negated),
     Function("AND", "a AND b", 2, _ANY, _logic),

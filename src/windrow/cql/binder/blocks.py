@@ -138,13 +138,13 @@ class BlockBinder:
 
     def _bound_items(self, nodes: Sequence[exp.Expr], scope: Scope, binder: _RowBinder | _GroupedBinder) -> list[Item]:
         items: list[Item] = []
-        for position, node in enumerate(nodes, 1):
+        for number, node in enumerate(nodes, 1):
             if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
                 items.extend(self._star(node, scope, binder))
                 continue
             given = node.alias if isinstance(node, exp.Alias) else None
             source = node.this if isinstance(node, exp.Alias) else node
-            items.append(Item(binder.bind(source), given, _proposed_name(source, position), span_of(node)))
+            items.append(Item(binder.bind(source), given, _proposed_name(source, number), span_of(node)))
         return items
 
     def _star(self, node: exp.Expr, scope: Scope, binder: _RowBinder | _GroupedBinder) -> list[Item]:

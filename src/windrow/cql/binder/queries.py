@@ -12,7 +12,7 @@ from windrow.cql.binder.output_columns import aligned, position, positions
 from windrow.cql.binder.scope import RelationScope, Scope
 from windrow.cql.binder.slides import check_slides
 from windrow.cql.binder.tables import check_tables
-from windrow.cql.syntax import OutputSyntax, WindowSyntax, span_of
+from windrow.cql.syntax import OutputSyntax, Relation, WindowSyntax, span_of
 from windrow.errors import CqlMeaningError, CqlNameError
 from windrow.plan.analysis.refreshes import slides_below
 from windrow.plan.expressions import Literal, SortKey
@@ -140,8 +140,8 @@ class QueryBinder:
 
     def _output(self, plan: Node, output: OutputSyntax | None, tree: exp.Expr) -> Node:
         if has_internal(plan):
-            written = next((window for window in tree.find_all(WindowSyntax) if window.args.get("internal")), None)
-            check_internal(plan, span_of(written or output or tree), output is not None and output.this == "WSTREAM")
+            place = span_of(_internal_window(tree) or output or tree)
+            check_internal(plan, place, output is not None and output.this == "WSTREAM")
             plan = AppendOnly(plan)
         if output is None:
             return plan
@@ -173,6 +173,17 @@ def _check_depth(plan: Node, tree: exp.Expr) -> None:
             hint = "join or unite fewer relations in one query"
             raise CqlMeaningError(f"more than {MAX_DEPTH} operators stand above each other", span_of(tree), hint)
         waiting.extend((below, depth + 1) for below in node.inputs)
+
+
+def _internal_window(tree: exp.Expr) -> WindowSyntax | None:
+    """The first window of this query that is written INTERNAL, apart from those of sub-queries in WITH and FROM."""
+    for window in tree.find_all(WindowSyntax):
+        around = window.parent.parent if window.parent else None
+        while around is not None and around is not tree and not isinstance(around, exp.CTE | Relation):
+            around = around.parent
+        if around is tree and window.args.get("internal"):
+            return window
+    return None
 
 
 def _output_of(tree: exp.Expr) -> OutputSyntax | None:

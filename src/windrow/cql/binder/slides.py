@@ -19,22 +19,23 @@ def check_slides(node: Node, tree: exp.Expr) -> None:
     if not sliding:
         return
     hint = "give all windows of the query the same SLIDE, or none of them"
-    first = window_text(sliding[0])
-    other = next((window for window in sliding if window.slide != sliding[0].slide), None)
+    first = sliding[0]
+    other = next((window for window in sliding if window.slide != first.slide), None)
     if other is not None:
-        message = f"{window_text(other)} has another SLIDE than {first}"
-        raise CqlMeaningError(message, _place(other, tree), hint)
+        message = f"{window_text(other)} has another SLIDE than {window_text(first)}"
+        raise CqlMeaningError(message, _place(tree, other, first), hint)
     other = next((window for window in windows if window.slide is None and _moves(window)), None)
     if other is not None:
-        message = f"{window_text(other)} has no SLIDE, but {first} has one"
-        raise CqlMeaningError(message, _place(other, tree), hint)
+        message = f"{window_text(other)} has no SLIDE, but {window_text(first)} has one"
+        raise CqlMeaningError(message, _place(tree, other, first), hint)
 
 
-def _place(window: Window, tree: exp.Expr) -> Span | None:
-    """Where the window is written; the whole query when it comes from a declared window."""
-    for syntax in tree.find_all(WindowSyntax):
-        if type(syntax.args["extent"]) is type(window.extent) and syntax.args.get("slide") == window.slide:
-            return span_of(syntax)
+def _place(tree: exp.Expr, *windows: Window) -> Span | None:
+    """Where the first of the windows that stands in the query is written; others come from declared windows."""
+    for window in windows:
+        for syntax in tree.find_all(WindowSyntax):
+            if type(syntax.args["extent"]) is type(window.extent) and syntax.args.get("slide") == window.slide:
+                return span_of(syntax)
     return span_of(tree)
 
 

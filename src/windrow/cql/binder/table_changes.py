@@ -37,7 +37,7 @@ def bind_change(tree: exp.Expr, table: TableEntry, binder: ExpressionBinder) -> 
         kind=kind,
         table=table.name,
         rows=_rows(tree, table, binder) if kind == "INSERT" else (),
-        assignments=tuple(_assignment(node, table, binder) for node in tree.args.get("assignments") or ()),
+        assignments=_assignments(tree.args.get("assignments") or (), table, binder),
         predicate=None if where is None else binder.condition(where, "WHERE"),
         effect=None if effect is None else Timestamp(effect),
     )
@@ -79,6 +79,13 @@ def _constant(node: exp.Expr, column: ColumnDefinition, binder: ExpressionBinder
     if not isinstance(bound, Literal):
         raise CqlMeaningError("a row is made of constants", span_of(node), "compute the value first")
     return bound.value
+
+
+def _assignments(
+    nodes: Sequence[exp.Expr], table: TableEntry, binder: ExpressionBinder
+) -> tuple[tuple[str, Expression], ...]:
+    _targets([node.this for node in nodes], table)
+    return tuple(_assignment(node, table, binder) for node in nodes)
 
 
 def _assignment(node: exp.Expr, table: TableEntry, binder: ExpressionBinder) -> tuple[str, Expression]:

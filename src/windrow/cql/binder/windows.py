@@ -55,7 +55,7 @@ def _check_input(node: Node, window: Window, span: Span | None) -> None:
     if isinstance(window.extent, Unbounded):
         return
     hint = "write ISTREAM after its SELECT, or INTERNAL in its windows"
-    if pattern is Pattern.WKS:
+    if pattern is Pattern.WKS and not slides_below(node):
         hint = "a suffix of its window is [RANGE t] with a shorter t; for other windows write ISTREAM after its SELECT"
     message = f"a window needs rows that stay; the results of this sub-query are withdrawn again ({pattern.value})"
     raise CqlMeaningError(message, span, hint)

@@ -32,7 +32,7 @@ STATEMENTS = ("CREATE", "DROP", "SELECT", "INSERT", "UPDATE", "DELETE", "SHOW", 
 class StatementGrammar(QueryGrammar):
     def _parse_statement(self) -> exp.Expr | None:
         first = self._curr
-        if not first:
+        if not first or self._match(TokenType.SEMICOLON):  # sqlglot hands over a semicolon that has a comment
             return None
         if self.at_query():
             return self.query()

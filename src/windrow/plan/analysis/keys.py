@@ -82,6 +82,8 @@ def _renamed(node: Project | Alias, names: dict[str, str]) -> frozenset[Key]:
 def _join_keys(node: Join) -> frozenset[Key]:
     left, right = keys(node.left), keys(node.right)
     matched = _matched_columns(node)
+    if node.kind is JoinKind.FULL:
+        return frozenset()  # rows without a partner may be null in the keys of both sides
     found = {a | b for a in left for b in right}
     if node.kind in (JoinKind.INNER, JoinKind.LEFT) and any(key <= matched for key in right):
         found |= left
@@ -91,5 +93,9 @@ def _join_keys(node: Join) -> frozenset[Key]:
 
 
 def _matched_columns(node: Join) -> Key:
+    """Columns that the condition says are equal to one of the other side."""
     pairs = (equal_columns(part) for part in conjuncts(node.condition))
-    return frozenset(column.name for pair in pairs if pair for column in pair)
+    across = (
+        pair for pair in pairs if pair and (pair[0].name in node.left.schema) != (pair[1].name in node.left.schema)
+    )
+    return frozenset(column.name for pair in across for column in pair)

@@ -26,6 +26,7 @@ from windrow.plan.nodes import (
     GroupBy,
     Intersect,
     Join,
+    JoinKind,
     Limit,
     Node,
     OutputStream,
@@ -39,6 +40,7 @@ from windrow.plan.nodes import (
 from windrow.plan.pattern import Pattern
 from windrow.plan.schema import unqualified
 from windrow.plan.windows import Latest, Now, Range, RangeAgo, RowCount, Rows, RowsAgo, Window
+from windrow.types import BOOLEAN
 from windrow.units import SECOND
 
 DEFAULT_RATE = 1_000.0  # rows a second of a stream that nobody has measured
@@ -46,6 +48,7 @@ DEFAULT_TABLE_ROWS = 1_000.0
 DEFAULT_DISTINCT = 100.0
 DEFAULT_LIFETIME = 60.0  # seconds, for LIFETIME BY
 EQUALITY, INEQUALITY, OTHER = 0.1, 1 / 3, 0.5  # selectivities where nothing better is known
+OVERLAP = 0.5  # of the values of one input, those that the other ever has: nobody measures that
 FOREVER = float("inf")
 
 
@@ -59,14 +62,18 @@ class Statistics(Protocol):
 
 @dataclass(frozen=True)
 class Estimate:
-    """Results a second, results alive at an instant (infinite: grows for ever), and whether defaults were used."""
+    """Results a second, results alive at an instant (infinite: grows for ever), and whether defaults were used.
+
+    `negatives` are the results a second that are taken back before the end they were given: on strict edges only.
+    """
 
     rate: float
     rows: float
     assumed: bool
+    negatives: float = 0.0
 
     def scaled(self, by: float) -> Estimate:
-        return Estimate(self.rate * by, self.rows * by if by else 0.0, self.assumed)
+        return Estimate(self.rate * by, self.rows * by if by else 0.0, self.assumed, self.negatives * by)
 
 
 class Rates:
@@ -87,9 +94,17 @@ class Rates:
         rows = self.of(node).rows
         if frozenset({column}) in keys(node):
             return max(1.0, rows)
-        source = _origin(node, column)
-        measured = None if source is None else self._statistics.distinct(*source)
-        return max(1.0, min(measured or DEFAULT_DISTINCT, rows))
+        return max(1.0, min(self._values(node, column) or DEFAULT_DISTINCT, rows))
+
+    def _values(self, node: Node, column: str) -> float | None:
+        """How many values the column has at its source; None where nobody measured it."""
+        origin = _origin(node, column)
+        if origin is None:
+            return None
+        source, name = origin
+        if isinstance(source, Stream) and name == source.timestamp:
+            return FOREVER
+        return self._statistics.distinct(source.name, name)
 
     def _estimate(self, node: Node) -> Estimate:
         if isinstance(node, Stream | Table):
@@ -100,17 +115,17 @@ class Rates:
             return self.of(node.input).scaled(self._selectivity(node.input, node.predicate))
         if isinstance(node, Join):
             return self._join(node)
-        if isinstance(node, SemiJoin | AntiJoin | Except):
-            return _with_assumption(self.of(node.left).scaled(OTHER), self.of(node.right))
+        if isinstance(node, SemiJoin | AntiJoin):
+            return self._matched(node) if isinstance(node, SemiJoin) else self._unmatched(node)
         if isinstance(node, Union):
             return _sum(self.of(node.left), self.of(node.right))
-        if isinstance(node, Intersect):
-            return _smaller(self.of(node.left), self.of(node.right)).scaled(OTHER)
+        if isinstance(node, Except | Intersect):
+            return _by_value(self.of(node.left), self.of(node.right), isinstance(node, Except))
         if isinstance(node, Distinct | GroupBy):
-            return self._grouped(node)
+            return self._distinct(node) if isinstance(node, Distinct) else self._grouped(node)
         if isinstance(node, Limit):
             below = self.of(node.input)
-            return Estimate(below.rate, min(below.rows, float(node.count)), below.assumed)
+            return Estimate(below.rate, min(below.rows, float(node.count)), below.assumed, below.rate)
         below = self.of(node.inputs[0])
         stays = isinstance(node, AppendOnly | OutputStream) and update_pattern(node) is Pattern.MONOTONIC
         return Estimate(below.rate, FOREVER, below.assumed) if stays else below
@@ -126,7 +141,8 @@ class Rates:
     def _windowed(self, node: Windowed) -> Estimate:
         below = self.of(node.input)
         rows = FOREVER if gives_stream(node.input) else below.rows
-        return Estimate(below.rate, min(rows, self._in_view(node, below.rate)), below.assumed)
+        taken_back = below.rate if update_pattern(node) is Pattern.STR else 0.0
+        return Estimate(below.rate, min(rows, self._in_view(node, below.rate)), below.assumed, taken_back)
 
     def _in_view(self, node: Windowed, rate: float) -> float:
         window, extent = node.window, node.window.extent
@@ -146,8 +162,7 @@ class Rates:
     def _partitions(self, node: Node, window: Window) -> float:
         count = 1.0
         for column in window.partition:
-            source = _origin(node, column)
-            count *= (source and self._statistics.distinct(*source)) or DEFAULT_DISTINCT
+            count *= self._values(node, column) or DEFAULT_DISTINCT
         return count
 
     def _selectivity(self, node: Node, predicate: Expression | None) -> float:
@@ -166,35 +181,74 @@ class Rates:
             return INEQUALITY
         column, constant = part.arguments[0], part.arguments[-1]
         if part.function in ("=", "IN") and isinstance(column, Column) and isinstance(constant, Literal):
-            source = _origin(node, column.name)
-            measured = None if source is None else self._statistics.distinct(*source)
+            measured = self._values(node, column.name)
             return min(1.0, (len(part.arguments) - 1) * (EQUALITY if measured is None else 1 / max(1.0, measured)))
         return OTHER
 
     def _join(self, node: Join) -> Estimate:
         left, right = self.of(node.left), self.of(node.right)
+        share = self.pair_share(node)
+        met_left, met_right = finite_rows(left) * share, finite_rows(right) * share
+        by_left = 0.0 if is_relation(node.left) else left.rate * met_right
+        by_right = 0.0 if is_relation(node.right) else right.rate * met_left
+        negatives = left.negatives * met_right + right.negatives * met_left
+        if node.kind is not JoinKind.INNER:
+            negatives += by_left + by_right  # rows without a partner are taken back when one comes
+        return Estimate(by_left + by_right, left.rows * right.rows * share, left.assumed or right.assumed, negatives)
+
+    def pair_share(self, node: Join | SemiJoin | AntiJoin) -> float:
+        """Of all pairs of the two inputs, those that meet the condition."""
+        parts = conjuncts(node.condition)
+        if isinstance(node, AntiJoin) and node.not_in is not None:
+            parts = (*parts, Call("=", node.not_in, BOOLEAN))
         share = 1.0
-        for part in conjuncts(node.condition):
+        for part in parts:
             pair = equal_columns(part)
             share *= 1 / self._larger_distinct(node, pair) if pair else self._part_selectivity(node, part)
-        left_rate = left.rate * _finite(right.rows, right.rate) * share
-        right_rate = right.rate * _finite(left.rows, left.rate) * share
-        rate = left_rate + (0.0 if is_relation(node.right) else right_rate)
-        if is_relation(node.left):
-            rate = right_rate
-        return Estimate(rate, left.rows * right.rows * share, left.assumed or right.assumed)
+        return share
 
-    def _larger_distinct(self, node: Join, pair: tuple[Column, Column]) -> float:
+    def equality_share(self, node: Join | SemiJoin | AntiJoin) -> float:
+        """Of all pairs, those that a hash on the equal columns brings together."""
+        pairs = (equal_columns(part) for part in conjuncts(node.condition))
+        return math.prod(1 / self._larger_distinct(node, pair) for pair in pairs if pair)
+
+    def _larger_distinct(self, node: Join | SemiJoin | AntiJoin, pair: tuple[Column, Column]) -> float:
         sides = [(node.left, c) if c.name in node.left.schema else (node.right, c) for c in pair]
         return max(self.distinct(side, column.name) for side, column in sides)
 
-    def _grouped(self, node: Distinct | GroupBy) -> Estimate:
-        """A periodic group-by gives each group once a refresh, any other on each change."""
+    def _presence(self, node: SemiJoin | AntiJoin) -> float:
+        """How likely the right has a match for a row of the left, if it ever has one; matches come independently."""
+        return 1 - math.exp(-finite_rows(self.of(node.right)) * self.pair_share(node))
+
+    def _matched(self, node: SemiJoin) -> Estimate:
+        found = self.of(node.left).scaled(OVERLAP * self._presence(node))
+        return Estimate(found.rate, found.rows, found.assumed or self.of(node.right).assumed, found.negatives)
+
+    def _unmatched(self, node: AntiJoin) -> Estimate:
+        """A match that appears takes back all rows it is a match for, and gives them again when it is gone."""
+        left, right = self.of(node.left), self.of(node.right)
+        presence = self._presence(node)
+        appearances = (right.rate + right.negatives) * (1 - presence)
+        taken_back = appearances * OVERLAP * finite_rows(left) * self.pair_share(node)
+        kept = left.scaled(1 - OVERLAP * presence)
+        assumed = left.assumed or right.assumed
+        return Estimate(kept.rate + taken_back, kept.rows, assumed, kept.negatives + taken_back)
+
+    def _distinct(self, node: Distinct) -> Estimate:
+        """Of the rows with a value one is shown at a time; over strict input its end is told by a negative tuple."""
+        below = self.of(node.input)
+        rows = min(below.rows, self._groups(node))
+        rate = below.rate * rows / max(finite_rows(below), rows, 1.0)
+        strict = update_pattern(node) is Pattern.STR
+        return Estimate(rate, rows, below.assumed, rate if strict else 0.0)
+
+    def _grouped(self, node: GroupBy) -> Estimate:
+        """A periodic group-by gives each group once a refresh, any other on each change; the new replaces the old."""
         below = self.of(node.input)
         groups = min(below.rows, self._groups(node))
         slides = [slide for slide in slides_below(node) if not isinstance(slide, RowCount)]
-        rate = min(below.rate, groups * SECOND / slides[0]) if slides and isinstance(node, GroupBy) else below.rate
-        return Estimate(rate, groups, below.assumed)
+        rate = min(below.rate, groups * SECOND / slides[0]) if slides else below.rate
+        return Estimate(rate, groups, below.assumed, rate)
 
     def _groups(self, node: Distinct | GroupBy) -> float:
         if isinstance(node, Distinct):
@@ -203,27 +257,27 @@ class Rates:
         return math.prod(self.distinct(node.input, key.name) for key in keys if isinstance(key, Column))
 
 
-def _finite(rows: float, rate: float) -> float:
-    """What a new tuple meets: an unbounded side is taken at its size after a minute."""
-    return rows if rows != FOREVER else rate * 60
+def finite_rows(of: Estimate) -> float:
+    """What a new tuple meets: an unbounded input is taken at its size after a minute."""
+    return of.rows if of.rows != FOREVER else of.rate * 60
 
 
 def _sum(left: Estimate, right: Estimate) -> Estimate:
-    return Estimate(left.rate + right.rate, left.rows + right.rows, left.assumed or right.assumed)
+    assumed, negatives = left.assumed or right.assumed, left.negatives + right.negatives
+    return Estimate(left.rate + right.rate, left.rows + right.rows, assumed, negatives)
 
 
-def _smaller(left: Estimate, right: Estimate) -> Estimate:
-    return _with_assumption(min(left, right, key=lambda side: side.rows), left)
+def _by_value(left: Estimate, right: Estimate, strict: bool) -> Estimate:
+    """EXCEPT and INTERSECT: half of the rows, since which values both have is not known."""
+    of = left if strict or left.rows <= right.rows else right
+    negatives = of.rate if strict else left.negatives + right.negatives
+    return Estimate(of.rate * OTHER, of.rows * OTHER, left.assumed or right.assumed, negatives * OTHER)
 
 
-def _with_assumption(estimate: Estimate, other: Estimate) -> Estimate:
-    return Estimate(estimate.rate, estimate.rows, estimate.assumed or other.assumed)
-
-
-def _origin(node: Node, column: str) -> tuple[str, str] | None:
+def _origin(node: Node, column: str) -> tuple[Stream | Table, str] | None:
     """The source and column that a column is a copy of; None for a computed one."""
     if isinstance(node, Stream | Table):
-        return node.name, unqualified(column)
+        return node, unqualified(column)
     if isinstance(node, Alias):
         return next(
             (

@@ -71,8 +71,6 @@ BY_PATTERN = {
 
 def structure_for(node: Node) -> Structure:
     """Where the results of a node are best stored."""
-    if _is_row_window(node):
-        return Structure.FIFO
     if _is_grouped(node):
         return Structure.GROUP_TABLE
     if is_relation(node):
@@ -85,13 +83,6 @@ def _is_grouped(node: Node) -> bool:
     if isinstance(node, Filter | Project | Alias | Sort):
         return _is_grouped(node.input)
     return isinstance(node, GroupBy)
-
-
-def _is_row_window(node: Node) -> bool:
-    """A count window and selections over it leave in the order they came, although strict."""
-    if isinstance(node, Filter | Project):
-        return _is_row_window(node.input)
-    return isinstance(node, Windowed) and isinstance(node.window.extent, Rows) and not node.window.partition
 
 
 def state_of(node: Node, rates: Rates) -> tuple[StateEntry, ...]:

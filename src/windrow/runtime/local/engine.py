@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary, Segment, sql_type
-from windrow.catalog import QueryEntry, StreamEntry
+from windrow.catalog import QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
-from windrow.cql import Create, Drop
+from windrow.cql import Create, Drop, TableChange
 from windrow.errors import WindrowError
+from windrow.physical.lower import contents_of
 from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Node, Stream
 from windrow.runtime.local.dataflow import Dataflow
@@ -23,6 +24,7 @@ from windrow.runtime.local.intake import BEGINNING, Intake
 from windrow.runtime.local.query import Query
 from windrow.runtime.local.sinks import sink_of
 from windrow.runtime.local.sources import rows_table, source_of, tables_of
+from windrow.runtime.local.tables import TableStore
 from windrow.session import Result, Session
 from windrow.units import FOREVER
 
@@ -37,10 +39,12 @@ class Engine:
         self._clock = clock or SystemClock()
         self._dataflow = Dataflow(self.dictionary)
         self._intakes: dict[str, Intake] = {}
+        self._tables: dict[str, TableStore] = {}
         self._sources: dict[str, Iterator[pa.Table]] = {}
         self._ended: set[str] = set()
         self._queries: dict[str, Query] = {}
         self._heard: dict[str, int] = {}
+        self._begun = False
 
     def sql(self, text: str) -> list[Result]:
         """Carry out statements; queries and streams start with the next step."""
@@ -130,7 +134,13 @@ class Engine:
             }
             for intake in self._intakes.values()
         }
-        return {"streams": streams, "queries": sorted(self._queries), "state_rows": self._dataflow.state_rows()}
+        tables = {s.entry.name: {"rows": len(s.contents()), "rejected": len(s.rejected)} for s in self._tables.values()}
+        return {
+            "streams": streams,
+            "tables": tables,
+            "queries": sorted(self._queries),
+            "state_rows": self._dataflow.state_rows(),
+        }
 
     def close(self) -> None:
         self.session.close()
@@ -139,8 +149,12 @@ class Engine:
         statement = result.statement
         if isinstance(statement, Create) and isinstance(statement.entry, StreamEntry):
             self._open(statement.entry)
+        elif isinstance(statement, Create) and isinstance(statement.entry, TableEntry):
+            self._open_table(statement.entry)
         elif isinstance(statement, Create) and isinstance(statement.entry, QueryEntry):
             self._start(statement.entry)
+        elif isinstance(statement, TableChange):
+            self._tables[statement.table.lower()].apply(statement, self.watermark)
         elif isinstance(statement, Drop) and statement.kind == "query" and statement.name is not None:
             self._dataflow.remove(statement.name.lower())
             del self._queries[statement.name.lower()]
@@ -149,6 +163,11 @@ class Engine:
         self._intakes[entry.name.lower()] = Intake(entry, self.dictionary)
         if entry.connector is not None:
             self._sources[entry.name.lower()] = source_of(entry.connector, entry.columns)
+
+    def _open_table(self, entry: TableEntry) -> None:
+        store = self._tables[entry.name.lower()] = TableStore(entry, self.dictionary)
+        if entry.connector is not None:
+            store.load(source_of(entry.connector, entry.columns), self.watermark)
 
     def _start(self, entry: QueryEntry) -> None:
         assert entry.plan is not None, entry
@@ -196,20 +215,27 @@ class Engine:
         watermark = min(self._intakes[name].watermark for name in used)
         if watermark <= self.watermark:
             return
-        segment = Segment(self._segment_begin(used, watermark), watermark)
+        begin = self._segment_begin(used, watermark)
+        self.watermark = watermark
+        if begin is None:
+            return
+        segment = Segment(begin, watermark)
         inputs: dict[str, Batch] = {
             self._intakes[name].stream.name: self._intakes[name].until(watermark) for name in used
         }
-        self.watermark = watermark
+        for store in self._tables.values():
+            inputs[contents_of(store.entry.name)] = store.contents()
+            inputs[store.entry.name] = store.changes(segment)
         for name, changes in self._dataflow.step(inputs, segment).items():
             self._queries[name].take(changes, segment)
 
-    def _segment_begin(self, used: set[str], watermark: int) -> int:
-        """Time begins with the first row: before it there is nothing to answer from."""
-        if self.watermark != BEGINNING:
+    def _segment_begin(self, used: set[str], watermark: int) -> int | None:
+        """Time begins with the first row: before it there is nothing to answer from, and None is given."""
+        if self._begun:
             return self.watermark
         times = [first for name in used if (first := self._intakes[name].first_time()) is not None]
-        return min([*times, watermark - 1])
+        self._begun = min(times, default=watermark) < watermark
+        return min(times) if self._begun else None
 
 
 def _with_first(first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:

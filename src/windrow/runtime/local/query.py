@@ -36,6 +36,7 @@ class Query:
         self._view = View()
         self._changes: list[Batch] = []
         self._subscribers: list[Subscriber] = []
+        self._begin: int | None = None  # the first refresh is the first window end after it
 
     def answer(self, at: int | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at a later one that is asked for."""
@@ -58,6 +59,7 @@ class Query:
 
     def take(self, changes: Batch, segment: Segment) -> None:
         """What the dataflow gave in a segment."""
+        self._begin = segment.begin if self._begin is None else self._begin
         self._view.add(changes)
         if len(changes):
             self._changes.append(changes)
@@ -70,7 +72,9 @@ class Query:
     def _told(self, changes: Batch, segment: Segment) -> list[pa.Table]:
         if self.slide is None:
             return [self._changelog(changes)] if len(changes) else []
-        return [self._refresh(end) for end in refreshes(self.slide, segment, changes)]
+        assert self._begin is not None
+        last = max(self._view.last_edge(), self._engine.last_row)
+        return [self._refresh(end) for end in refreshes(self.slide, self._begin, segment, last)]
 
     def _refresh(self, end: int) -> pa.Table:
         table = self._answer_at(end)

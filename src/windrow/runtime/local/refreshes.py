@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.batch import Batch, Segment
+from windrow.batch import Segment
 from windrow.plan.analysis.refreshes import slides_below
 from windrow.plan.nodes import Node, OutputKind, OutputStream
 from windrow.plan.windows import RowCount
@@ -17,12 +17,7 @@ def refresh_slide(plan: Node) -> int | None:
     return slides[0] if slides else None
 
 
-def refreshes(slide: int, segment: Segment, changes: Batch) -> range:
-    """The window ends in a segment; when time runs out, those until the last change."""
-    first = -(-segment.begin // slide) * slide
-    end = segment.end
-    if end == FOREVER:
-        finite = changes.exp[changes.exp != FOREVER]
-        last = max([segment.begin, *changes.ts[-1:].tolist(), *([int(finite.max())] if len(finite) else [])])
-        end = last + 1
-    return range(first, end, slide)
+def refreshes(slide: int, after: int, segment: Segment, last: int) -> range:
+    """The window ends in a segment that are later than `after`; when time runs out, those until `last`."""
+    first = max(-(-segment.begin // slide), after // slide + 1) * slide
+    return range(first, last + 1 if segment.end == FOREVER else segment.end, slide)

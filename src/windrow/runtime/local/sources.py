@@ -16,16 +16,17 @@ from windrow.batch import arrow_type
 from windrow.catalog import ColumnDefinition, Connector
 from windrow.errors import WindrowError
 from windrow.runtime.local.intake import UNPARSABLE
+from windrow.sources.generators import Generator, generator
 
 CHUNK = 100_000  # rows read at a time
 
 
 def source_of(connector: Connector, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
-    """The rows of a connector, a chunk at a time."""
+    """The rows of a connector, a chunk at a time; what is wrong with the connector is said at once."""
     if connector.name == "generator":
-        return _generated(connector)
-    if connector.name in ("parquet", "csv", "json"):
-        return _files(connector, columns)
+        return _generated(generator(str(connector.arguments[0]), dict(connector.options)))
+    if connector.name in _FORMATS:
+        return _read(_paths(connector), connector.name, columns)
     hint = "parquet, csv, json and generator are; hand other data over with engine.stream(name, data)"
     raise WindrowError(f"{connector.name} is not a source of the local runtime", hint)
 
@@ -71,10 +72,7 @@ def _array(values: list[Any]) -> pa.Array:
         return pa.array([None if value is None else str(value) for value in values], pa.string())
 
 
-def _generated(connector: Connector) -> Iterator[pa.Table]:
-    from windrow.sources.generators import generator
-
-    made = generator(str(connector.arguments[0]), dict(connector.options))
+def _generated(made: Generator) -> Iterator[pa.Table]:
     first = 0
     while made.rows is None or first < made.rows:
         last = first + CHUNK if made.rows is None else min(first + CHUNK, made.rows)
@@ -82,15 +80,22 @@ def _generated(connector: Connector) -> Iterator[pa.Table]:
         first = last
 
 
-def _files(connector: Connector, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
+def _paths(connector: Connector) -> list[Path]:
+    if connector.options:
+        hint = f"write {connector.name}('folder')"
+        raise WindrowError(f"{connector.name} has no option {connector.options[0][0]}", hint)
     place = Path(str(connector.arguments[0]))
     paths = sorted(place.rglob(f"*.{connector.name}")) if place.is_dir() else [place]
     if not paths or not paths[0].exists():
         raise WindrowError(
             f"there are no {connector.name} files in {place}", "give a file, or a folder with such files"
         )
+    return paths
+
+
+def _read(paths: list[Path], form: str, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
     for path in paths:
-        yield from _FORMATS[connector.name](path, columns)
+        yield from _FORMATS[form](path, columns)
 
 
 def _parquet(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:

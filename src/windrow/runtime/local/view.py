@@ -37,6 +37,11 @@ class View:
         assert bool((rows.sign > 0).all()), "more taken back than given"
         return rows
 
+    def last_edge(self) -> int:
+        """The latest begin or end of a lifetime that is known: the answer stays as it is from then on."""
+        edges = [batch.ts for batch in self._batches] + [batch.exp[batch.exp != FOREVER] for batch in self._batches]
+        return max((int(edge.max()) for edge in edges if len(edge)), default=-FOREVER)
+
     def _tidy(self, watermark: int) -> None:
         """What began before the watermark began 'before': begins no longer matter, so pairs cancel."""
         everything = concat(self._batches)

@@ -1,0 +1,44 @@
+"""The changelog of a table as one query sees it: what the table holds when the query starts, then its changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from windrow.batch.batch import Batch, Segment, concat
+from windrow.operators.operator import Parts
+from windrow.state.keyed_arrays import KeyedArrays
+from windrow.state.snapshot import Part
+
+
+class TableInputState(Parts):
+    """Whether the contents have been told."""
+
+    def __init__(self) -> None:
+        self.begun = KeyedArrays(yes=np.bool_)
+        self.begun.reserve(1)
+
+    def __len__(self) -> int:
+        return 0
+
+    def parts(self) -> Mapping[str, Part]:
+        return {"begun": self.begun}
+
+
+@dataclass(frozen=True)
+class TableInput:
+    """Inputs are the changes of the segment and the contents at its beginning."""
+
+    def fresh_state(self) -> TableInputState:
+        return TableInputState()
+
+    def step(self, state: TableInputState, inputs: Sequence[Batch], segment: Segment) -> Batch:
+        changes, contents = inputs
+        state.begun.reserve(1)
+        if state.begun["yes"][0]:
+            return changes
+        state.begun["yes"][0] = True
+        begins = np.full(len(contents), segment.begin, np.int64)
+        return concat([contents.with_lifetimes(begins, contents.exp), changes])
