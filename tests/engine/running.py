@@ -90,7 +90,7 @@ def _restart(plan: Node | Source, stored: dict[int, dict[str, Any]]) -> None:
     kept = len(plan.state)
     plan.state = plan.operator.fresh_state()
     plan.state.restore({name: pieces[name] for name in snapshot.manifest})
-    assert len(plan.state) == kept
+    assert len(plan.state) <= kept, "pairs that cancel may be found when a state is read"
 
 
 def answer(changes: Batch, instant: int) -> Counter[Row]:
