@@ -32,6 +32,13 @@ def planned(query: str) -> Node:
     return session().plan(query)
 
 
+def written(query: str) -> Node:
+    """The plan as written: only what a plan needs to have a meaning has moved."""
+    opened = session()
+    opened.execute("SET optimizer = off")
+    return opened.plan(query)
+
+
 def pattern(query: str) -> Pattern:
     return update_pattern(planned(query))
 

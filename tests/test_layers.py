@@ -5,11 +5,9 @@ import json
 import pkgutil
 import subprocess
 import sys
-from types import ModuleType
+from pathlib import Path
 
 import pytest
-
-import windrow
 
 LANGUAGE = ("windrow.cql", "windrow.catalog", "windrow.plan", "windrow.optimizer", "windrow.session")
 HEAVY = ("numpy", "pyarrow", "pandas", "numba", "pyspark")
@@ -45,14 +43,16 @@ def test_what_is_loaded_is_seen() -> None:
     assert {"windrow", "sqlglot"} <= loaded_by("windrow.cql")
 
 
-def exporting_modules() -> list[ModuleType]:
-    names = [module.name for module in pkgutil.walk_packages(windrow.__path__, "windrow.")]
-    modules = [windrow, *(importlib.import_module(name) for name in names)]
-    return [module for module in modules if hasattr(module, "__all__")]
+def exporting_modules() -> list[str]:
+    """The modules that have an `__all__`, found without importing them."""
+    source = Path(__file__).parent.parent / "src"
+    files = [file for file in sorted(source.rglob("*.py")) if "\n__all__ = " in file.read_text(encoding="utf-8")]
+    return [".".join(file.relative_to(source).with_suffix("").parts).removesuffix(".__init__") for file in files]
 
 
-@pytest.mark.parametrize("module", exporting_modules(), ids=lambda module: module.__name__)
-def test_all_is_true(module: ModuleType) -> None:
+@pytest.mark.parametrize("name", exporting_modules())
+def test_all_is_true(name: str) -> None:
+    module = importlib.import_module(name)
     names = list(module.__all__)
 
     assert [name for name in names if not hasattr(module, name)] == []
@@ -62,6 +62,4 @@ def test_all_is_true(module: ModuleType) -> None:
 
 
 def test_packages_say_what_is_public() -> None:
-    exporting = {module.__name__ for module in exporting_modules()}
-
-    assert {"windrow.catalog", "windrow.cql", "windrow.cql.binder", "windrow.optimizer"} <= exporting
+    assert {"windrow", "windrow.catalog", "windrow.cql", "windrow.cql.binder"} <= set(exporting_modules())

@@ -175,9 +175,9 @@ QUERIES = [
 ]
 
 
-def plan_of(printed: Printed) -> Node:
+def plan_of(printed: Printed, optimizer: str = "on") -> Node:
     session = Session()
-    session.execute(STREAMS)
+    session.execute(f"{STREAMS} SET optimizer = {optimizer}")
     text = printed.text
     if printed.where == "1.2, Q3":
         text = text.replace("MAX(a)", "MAX(S.a)")
@@ -192,7 +192,8 @@ def test_printed_queries_have_the_stated_pattern(printed: Printed) -> None:
 
 
 def by_place(where: str) -> Node:
-    return plan_of(next(query for query in QUERIES if query.where == where))
+    """The plan as it is printed: by the rates a cheaper one may be chosen."""
+    return plan_of(next(query for query in QUERIES if query.where == where), optimizer="off")
 
 
 def edge(plan: Node, kind: type[Node]) -> Pattern:

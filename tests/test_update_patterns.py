@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from plans import find, pattern, planned
+from plans import find, pattern, planned, written
 
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.nodes import AntiJoin, GroupBy, Join, Windowed
@@ -214,13 +214,13 @@ def test_a_window_contains_every_shorter_one() -> None:
 
 def test_the_pattern_belongs_to_the_plan_not_to_the_query() -> None:
     """Figure 3.5: the same query with the negation above and below the join. The example is ours."""
-    pulled_up = planned(
+    pulled_up = written(
         """SELECT RSTREAM * FROM s [RANGE 1 MINUTE], t [RANGE 1 MINUTE] WHERE s.a = t.a
            AND NOT EXISTS (SELECT RSTREAM * FROM u [RANGE 1 MINUTE] WHERE u.a = s.a)"""
     )
     assert update_pattern(find(pulled_up, Join)) is WK
     assert update_pattern(find(pulled_up, AntiJoin)) is STR
-    pushed_down = planned(
+    pushed_down = written(
         """SELECT RSTREAM * FROM
            (SELECT * FROM s [RANGE 1 MINUTE] WHERE NOT EXISTS (SELECT * FROM u [RANGE 1 MINUTE] WHERE u.a = s.a)) AS s,
            t [RANGE 1 MINUTE] WHERE s.a = t.a"""
@@ -232,7 +232,7 @@ def test_the_pattern_belongs_to_the_plan_not_to_the_query() -> None:
 
 def test_a_non_retroactive_table_is_looked_up_below_a_negation() -> None:
     """Written above the negation, computed below it: each tuple meets the table of its own time."""
-    plan = planned(
+    plan = written(
         """SELECT q.a, n.name FROM
            (SELECT * FROM s [RANGE 1 MINUTE] WHERE NOT EXISTS (SELECT * FROM t [RANGE 1 MINUTE] WHERE t.a = s.a)) AS s
            JOIN n ON s.a = n.a""".replace("q.a", "s.a")

@@ -34,9 +34,9 @@ from windrow.cql import (
     statements,
 )
 from windrow.errors import CatalogError, WindrowError
-from windrow.optimizer import REQUIRED, RULES, optimize
+from windrow.optimizer import REQUIRED, Optimized, optimize
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
-from windrow.plan.explain import Explanation, explain, json_text, picture_text, tree_text
+from windrow.plan.explain import Alternative, Explanation, explain, json_text, picture_text, tree_text
 from windrow.plan.functions import ALIASES, scalar_names
 from windrow.plan.nodes import Node
 from windrow.plan.printer import RESERVED, query_text
@@ -154,11 +154,18 @@ class Session:
 
     def explanation(self, name: str | None, plan: Node) -> Explanation:
         """How a query will run."""
-        return explain(self.optimized(plan), self.catalog.statistics, name, query_text(plan))
+        found = self._optimize(plan)
+        alternatives = tuple(Alternative(one.steps, one.cost.total, one.chosen, one.why) for one in found.considered)
+        return explain(found.plan, self.catalog.statistics, name, query_text(plan), alternatives)
 
     def optimized(self, plan: Node) -> Node:
         """The plan that runs: rewritten by the optimizer unless it is set off."""
-        return optimize(plan, RULES if self.catalog.setting("optimizer") == "on" else REQUIRED)
+        return self._optimize(plan).plan
+
+    def _optimize(self, plan: Node) -> Optimized:
+        if self.catalog.setting("optimizer") == "on":
+            return optimize(plan, self.catalog.statistics)
+        return optimize(plan, self.catalog.statistics, REQUIRED, alternatives=(), finishing=())
 
     def _explained(self, statement: Statement, explanation: Explanation) -> str:
         form = statement.form if isinstance(statement, Explain) and statement.form else self.catalog.setting("explain")

@@ -28,13 +28,17 @@ def in_row_order(rows: Batch, ties: Sequence[int] = ()) -> Batch:
     places = np.flatnonzero(tied)
     few = rows.take(places)
     rest = [ordinal for ordinal in range(len(rows.columns)) if ordinal not in ties]
-    keys = [key for ordinal in [*ties, *rest] for key in _keys(few.columns[ordinal])]
+    keys = [word for ordinal in [*ties, *rest] for word in sort_words(few.columns[ordinal])]
     order = np.arange(len(rows))
     order[places] = places[np.lexsort((*reversed(keys), few.ts))]
     return rows.take(order)
 
 
-def _keys(column: Column) -> list[Array]:
-    """What to sort a column by, the most important first."""
+def sort_words(column: Column, descending: bool = False, nulls_first: bool = True) -> list[Array]:
+    """What to sort a column by, the most important first; nulls apart from the values."""
     values = [column.values["hi"], column.values["lo"]] if column.values.dtype == WIDE else [order_of(column)]
-    return values if column.valid is None else [column.valid, *values]
+    if descending:
+        values = [~word for word in values]
+    if column.valid is None:
+        return values
+    return [column.valid if nulls_first else ~column.valid, *values]

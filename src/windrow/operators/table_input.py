@@ -29,7 +29,12 @@ class TableInputState(Parts):
 
 @dataclass(frozen=True)
 class TableInput:
-    """Inputs are the changes of the segment and the contents at its beginning."""
+    """Inputs are the changes of the segment and the contents at its beginning.
+
+    `early` ticks before it, for a table whose changes are seen by later tuples only: contents were there before.
+    """
+
+    early: int = 0
 
     def fresh_state(self) -> TableInputState:
         return TableInputState()
@@ -40,5 +45,5 @@ class TableInput:
         if state.begun["yes"][0]:
             return changes
         state.begun["yes"][0] = True
-        begins = np.full(len(contents), segment.begin, np.int64)
+        begins = np.full(len(contents), segment.begin - self.early, np.int64)
         return concat([contents.with_lifetimes(begins, contents.exp), changes])

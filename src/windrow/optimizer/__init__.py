@@ -1,5 +1,17 @@
-"""The optimizer: a visible tuple of rules, each turning a plan into an equivalent cheaper one."""
+"""The optimizer: a visible tuple of rules, and the cost model that chooses where a rule may be good or bad."""
 
-from windrow.optimizer.optimize import REQUIRED, RULES, optimize
+from windrow.optimizer.choose import Considered
+from windrow.optimizer.cost import Cost, cost_of
+from windrow.optimizer.optimize import ALTERNATIVES, FINISHING, REQUIRED, RULES, Optimized, optimize
 
-__all__ = ["REQUIRED", "RULES", "optimize"]
+__all__ = [
+    "ALTERNATIVES",
+    "FINISHING",
+    "REQUIRED",
+    "RULES",
+    "Considered",
+    "Cost",
+    "Optimized",
+    "cost_of",
+    "optimize",
+]

@@ -13,46 +13,54 @@ from windrow.batch.dictionary import Dictionary
 from windrow.errors import WindrowError
 from windrow.operators import (
     AntiJoin,
+    AppendOnly,
     ColumnLifetime,
+    DeleteStream,
     DistinctStar,
     GroupBy,
+    InsertStream,
+    InsertStreamRestored,
     Join,
+    Limit,
     MergeUnion,
     Multiplicity,
     MultiplicityOperator,
     NegativeTuples,
+    NonRetroactiveJoin,
     NotIn,
     Operator,
     OuterJoin,
     Projection,
     Selection,
     SemiJoin,
+    SortColumn,
     State,
     TimeWindow,
     distinct_strict,
 )
-from windrow.operators.limit import Limit, SortKey
-from windrow.operators.lookup_join import LookupJoin
 from windrow.operators.operator import Expression as CompiledExpression
 from windrow.operators.operator import Predicate
-from windrow.operators.output_stream import Difference, InRowOrder, OutputStream, SampledLifetime
+from windrow.operators.row_order import InRowOrder
+from windrow.operators.sampling import SampledLifetime
 from windrow.operators.table_input import TableInput
 from windrow.physical.aggregates import accumulator
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.join_keys import JoinKeys, join_keys
 from windrow.physical.strategy import Strategy, structure_kind
-from windrow.physical.windows import lifetime_ordinal, window_operator
+from windrow.physical.windows import lifetime_ordinal, window_operators
 from windrow.plan import nodes
 from windrow.plan.analysis.refreshes import slides_below
 from windrow.plan.analysis.relations import is_non_retroactive
 from windrow.plan.analysis.update_pattern import update_pattern
+from windrow.plan.explain.operators import describe_operator
 from windrow.plan.expressions import Call, Column, Expression, NamedAggregate
 from windrow.plan.functions import call, conjunction
 from windrow.plan.nodes import JoinKind, Node, OutputKind
 from windrow.plan.pattern import Pattern
-from windrow.plan.schema import Field, Schema
+from windrow.plan.rewrite import bottom_up
+from windrow.plan.schema import Schema
 from windrow.plan.windows import RowCount
-from windrow.types import BIGINT, BOOLEAN
+from windrow.types import BOOLEAN
 
 
 def contents_of(table: str) -> str:
@@ -93,7 +101,7 @@ class Lowering:
             return self._unbounded(plan)
         if isinstance(plan, nodes.Table):
             feeds = (PhysicalNode(plan, None, source=name) for name in (plan.name, contents_of(plan.name)))
-            return PhysicalNode(plan, TableInput(), tuple(feeds))
+            return PhysicalNode(plan, TableInput(early=0 if plan.retroactive else 1), tuple(feeds))
         if isinstance(plan, nodes.Alias | nodes.Sort):
             return self.lower(plan.input)  # names and the order of showing are not the matter of kernels
         if isinstance(plan, nodes.Windowed):
@@ -125,27 +133,41 @@ class Lowering:
 
     def _output(self, plan: Node) -> PhysicalNode:
         if isinstance(plan, nodes.Limit):
-            compiler = self._compiler(plan.input.schema)
-            keys = (SortKey(compiler.column(k.expression), k.descending, k.nulls_first) for k in plan.keys)
-            kind = structure_kind(plan.input, self._strategy)
-            return self._node(plan, Limit(tuple(keys), plan.count, plan.offset, kind))
+            return self._limit(plan)
+        kind = structure_kind(plan.inputs[0], self._strategy)
         if isinstance(plan, nodes.AppendOnly) and update_pattern(plan) is Pattern.MONOTONIC:
-            return self._differences(plan, Difference.GAINED)
+            return self._stream(plan, self._looked_at(plan), AppendOnly(structure=kind))
+        if isinstance(plan, nodes.OutputStream) and plan.kind is OutputKind.RSTREAM and not plan.restore:
+            return self.lower(plan.input)  # names the answer; the runtime tells it at each refresh
+        if isinstance(plan, nodes.OutputStream) and plan.kind is OutputKind.ISTREAM and plan.restore:
+            continuous = self.lower(without_slides(plan.input))
+            return self._stream(plan, continuous, InsertStreamRestored(_slide(plan) or 1, kind))
         if isinstance(plan, nodes.OutputStream) and not plan.restore:
-            if plan.kind is OutputKind.RSTREAM:
-                return self.lower(plan.input)  # names the answer; the runtime tells it at each refresh
-            gained = plan.kind is OutputKind.ISTREAM
-            return self._differences(plan, Difference.GAINED if gained else Difference.LOST)
-        raise WindrowError(f"{type(plan).__name__} is not run by this version", "EXPLAIN shows its plan")
+            difference = InsertStream(kind) if plan.kind is OutputKind.ISTREAM else DeleteStream(kind)
+            return self._stream(plan, self._looked_at(plan), difference)
+        raise WindrowError(f"{describe_operator(plan)} is not run by this version", "EXPLAIN shows its plan")
 
-    def _differences(self, plan: nodes.AppendOnly | nodes.OutputStream, which: Difference) -> PhysicalNode:
-        """What the answer gains or loses; a periodic one is looked at when it is refreshed."""
-        below = self.lower(plan.input)
-        slides = [slide for slide in slides_below(plan) if not isinstance(slide, RowCount)]
-        if slides:
-            below = PhysicalNode(plan, TimeWindow(SampledLifetime(slides[0])), (below,))
-        stream = PhysicalNode(plan, OutputStream(which, structure_kind(plan.input, self._strategy)), (below,))
-        return PhysicalNode(plan, InRowOrder(), (stream,))
+    def _limit(self, plan: nodes.Limit) -> PhysicalNode:
+        """The kernel sorts by columns: keys that are expressions are computed first and dropped afterwards."""
+        compiler, width = self._compiler(plan.input.schema), len(plan.input.schema)
+        own = [compiler.column(column) for column in plan.input.schema.columns]
+        computed = [compiler.column(key.expression) for key in plan.keys]
+        sorted_by = tuple(
+            SortColumn(width + place, key.descending, key.nulls_first) for place, key in enumerate(plan.keys)
+        )
+        wide = PhysicalNode(plan, Projection((*own, *computed)), (self.lower(plan.input),))
+        kind = structure_kind(plan.input, self._strategy)
+        limited = PhysicalNode(plan, Limit(sorted_by, plan.count, plan.offset, kind), (wide,))
+        return PhysicalNode(plan, Projection(tuple(own)), (limited,))
+
+    def _looked_at(self, plan: nodes.AppendOnly | nodes.OutputStream) -> PhysicalNode:
+        """The answer below; a periodic one only as it is when it is refreshed."""
+        below, slide = self.lower(plan.input), _slide(plan)
+        return below if slide is None else PhysicalNode(plan, TimeWindow(SampledLifetime(slide)), (below,))
+
+    def _stream(self, plan: Node, below: PhysicalNode, operator: Operator[Any]) -> PhysicalNode:
+        """Results in the order that a window on them needs."""
+        return PhysicalNode(plan, InRowOrder(), (PhysicalNode(plan, operator, (below,)),))
 
     def _node(self, plan: Node, operator: Operator[Any]) -> PhysicalNode:
         return PhysicalNode(plan, operator, tuple(self.lower(below) for below in plan.inputs))
@@ -169,7 +191,9 @@ class Lowering:
 
     def _windowed(self, plan: nodes.Windowed) -> PhysicalNode:
         below = self._source(plan.input) if isinstance(plan.input, nodes.Stream) else self._append_only(plan.input)
-        current = PhysicalNode(plan, window_operator(plan), (below,))
+        current = below
+        for operator in window_operators(plan, self._compiler(plan.input.schema)):
+            current = PhysicalNode(plan, operator, (current,))
         if self._strategy is Strategy.NT:
             kind = structure_kind(plan, Strategy.UPA)
             current = PhysicalNode(plan, NegativeTuples(kind), (current,))
@@ -198,14 +222,20 @@ class Lowering:
         return self._node(plan, self._joining(plan, *schemas))
 
     def _lookup(self, plan: nodes.Join) -> PhysicalNode:
-        """With a non-retroactive table: the stream's side has one more column, the end of the tuple."""
+        """With a non-retroactive table; the kernel takes the stream first, so columns may have to change places."""
+        if self._strategy is Strategy.NT:  # what is taken back would meet another table: looked up before that
+            return PhysicalNode(plan, NegativeTuples(structure_kind(plan, Strategy.UPA)), (self._direct.lower(plan),))
         stream_first = is_non_retroactive(plan.right)
-        carried = Schema((Field("_end", BIGINT),))
-        left = plan.left.schema + carried if stream_first else plan.left.schema
-        right = plan.right.schema if stream_first else plan.right.schema + carried
         stream, table = (plan.left, plan.right) if stream_first else (plan.right, plan.left)
-        inner = self._joining(plan, left, right)
-        return self._node(plan, LookupJoin(inner, len(stream.schema), len(table.schema), stream_first))
+        keys = join_keys(plan.condition, stream.schema, table.schema)
+        both = self._compiler(stream.schema + table.schema)
+        residual = None if keys.residual is None else both.predicate(keys.residual)
+        keep = plan.kind is not JoinKind.INNER
+        operator = NonRetroactiveJoin(keys.left, keys.right, residual, keep_left=keep)
+        found = PhysicalNode(plan, operator, (self.lower(stream), self.lower(table)))
+        if stream_first:
+            return found
+        return PhysicalNode(plan, Projection(tuple(both.column(column) for column in plan.schema.columns)), (found,))
 
     def _joining(self, plan: nodes.Join, left: Schema, right: Schema) -> Join | OuterJoin:
         keys = join_keys(plan.condition, left, right)
@@ -296,6 +326,23 @@ class Lowering:
             return column, None
         columns.append(compiler.column(_time_column(plan)))
         return column, len(columns) - 1
+
+
+def _slide(plan: Node) -> int | None:
+    """How far apart the refreshes of a periodic query are."""
+    slides = [slide for slide in slides_below(plan) if not isinstance(slide, RowCount)]
+    return slides[0] if slides else None
+
+
+def without_slides(plan: Node) -> Node:
+    """The same query, refreshed on every tuple: what RESTORE reports at each refresh."""
+
+    def continuous(node: Node) -> Node | None:
+        if isinstance(node, nodes.Windowed) and isinstance(node.window.slide, int):
+            return nodes.Windowed(node.input, replace(node.window, slide=None))
+        return None
+
+    return bottom_up(plan, continuous)
 
 
 def _is_parameter(named: NamedAggregate, argument: Expression) -> bool:

@@ -9,22 +9,50 @@ from windrow.operators import (
     ColumnLifetime,
     OpenLifetime,
     Operator,
+    PartitionWindow,
+    PredicateWindow,
     RangeLifetime,
     RangeWindowSlidingByRows,
     RowsWindow,
     RowsWindowSlidingInTime,
     TimeWindow,
 )
+from windrow.operators.sampling import SampledLifetime
+from windrow.operators.time_window import Lifetime
+from windrow.physical.expressions import ExpressionCompiler
 from windrow.plan.nodes import Stream, Windowed
-from windrow.plan.windows import Between, Now, Range, RangeAgo, RowCount, Rows, RowsAgo, Since, Unbounded, Window
+from windrow.plan.schema import Schema
+from windrow.plan.windows import (
+    Between,
+    Extent,
+    Latest,
+    Now,
+    Range,
+    RangeAgo,
+    RowCount,
+    Rows,
+    RowsAgo,
+    Since,
+    Unbounded,
+    Window,
+)
 
 
-def window_operator(plan: Windowed) -> Operator[Any]:
-    """The operator of a window; a stream's own lifetimes are cut by it."""
-    stream = plan.input
-    if not isinstance(stream, Stream) or stream.lifetime is None:
-        return _operator(plan.window)
-    return TimeWindow(ColumnLifetime(lifetime_ordinal(stream), _length(plan.window)))
+def window_operators(plan: Windowed, compiler: ExpressionCompiler) -> tuple[Operator[Any], ...]:
+    """The operators of a window, the first to be applied first; a stream's own lifetimes are cut by it."""
+    window, stream = plan.window, plan.input
+    if isinstance(stream, Stream) and stream.lifetime is not None:
+        return (TimeWindow(ColumnLifetime(lifetime_ordinal(stream), _length(window))),)
+    if isinstance(window.slide, RowCount):
+        return (_by_rows(window, window.slide.count),)
+    if not isinstance(window.extent, Rows | RowsAgo | Latest):
+        return (TimeWindow(_lifetime(window.extent, window.slide)),)
+    if isinstance(window.extent, Rows) and not window.partition and window.slide is not None:
+        return (RowsWindowSlidingInTime(window.extent.count, window.slide),)
+    counted = _by_count(window, plan.input.schema, compiler)
+    if window.slide is None:
+        return (counted,)
+    return counted, TimeWindow(SampledLifetime(window.slide, lag=1))
 
 
 def lifetime_ordinal(stream: Stream) -> int:
@@ -40,37 +68,32 @@ def _length(window: Window) -> int | None:
     raise WindrowError("a stream with LIFETIME BY takes [RANGE t] and no other window in this version", "use RANGE")
 
 
-def _operator(window: Window) -> Operator[Any]:
-    extent, slide = window.extent, window.slide
-    if isinstance(slide, RowCount):
-        return _by_rows(window, slide.count)
+def _lifetime(extent: Extent, slide: int | None) -> Lifetime:
     if isinstance(extent, Range):
-        return TimeWindow(RangeLifetime(extent.length, slide=slide))
+        return RangeLifetime(extent.length, slide=slide)
     if isinstance(extent, RangeAgo):
-        return TimeWindow(RangeLifetime(extent.begin, extent.end, slide))
+        return RangeLifetime(extent.begin, extent.end, slide)
     if isinstance(extent, Now):
-        return TimeWindow(RangeLifetime(1))
+        return RangeLifetime(1)
     if isinstance(extent, Since):
-        return TimeWindow(OpenLifetime(since=extent.begin, slide=slide))
-    if isinstance(extent, Between):
-        return TimeWindow(OpenLifetime(extent.begin, extent.end, slide))
-    if isinstance(extent, Unbounded):
-        return TimeWindow(OpenLifetime(slide=slide))
-    return _by_count(window)
+        return OpenLifetime(since=extent.begin, slide=slide)
+    return OpenLifetime(extent.begin, extent.end) if isinstance(extent, Between) else OpenLifetime(slide=slide)
 
 
 def _by_rows(window: Window, slide: int) -> Operator[Any]:
+    if isinstance(window.extent, Range):
+        return RangeWindowSlidingByRows(window.extent.length, slide)
     if isinstance(window.extent, Rows) and not window.partition:
         return RowsWindow(window.extent.count, slide=slide)
-    assert isinstance(window.extent, Range), window
-    return RangeWindowSlidingByRows(window.extent.length, slide)
+    raise WindrowError("a partitioned window does not slide by rows in this version", "write SLIDE with an interval")
 
 
-def _by_count(window: Window) -> Operator[Any]:
-    extent, slide = window.extent, window.slide
-    assert not isinstance(slide, RowCount), window
-    if isinstance(extent, Rows) and not extent.partition:
-        return RowsWindow(extent.count) if slide is None else RowsWindowSlidingInTime(extent.count, slide)
-    if isinstance(extent, RowsAgo) and slide is None:
+def _by_count(window: Window, schema: Schema, compiler: ExpressionCompiler) -> Operator[Any]:
+    extent = window.extent
+    places = tuple(schema.names.index(name) for name in window.partition)
+    if isinstance(extent, Latest):
+        return PredicateWindow(places, compiler.predicate(extent.predicate))
+    if isinstance(extent, RowsAgo):
         return RowsWindow(extent.begin, extent.end)
-    raise WindrowError(f"{type(extent).__name__} windows are not run by this version", "EXPLAIN shows the plan")
+    assert isinstance(extent, Rows), extent
+    return PartitionWindow(places, extent.count) if places else RowsWindow(extent.count)

@@ -68,7 +68,9 @@ def _types(name: str, arguments: Sequence[Expression]) -> list[Type]:
     if name not in _ARITHMETIC or not any(isinstance(of, DecimalType) for of in types):
         return types
     return [
-        literal_type(argument.value) if isinstance(argument, Literal) and type(argument.value) is int else of
+        literal_type(argument.value)
+        if isinstance(argument, Literal) and is_integer(of) and isinstance(argument.value, int)
+        else of
         for argument, of in zip(arguments, types, strict=True)
     ]
 

@@ -18,7 +18,7 @@ from windrow.cql.binder.subqueries import ConditionBinder
 from windrow.cql.syntax import WindowedCall, span_of
 from windrow.errors import CqlMeaningError, Span
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
-from windrow.plan.expressions import Column, Expression, Named, transform, walk
+from windrow.plan.expressions import Column, Expression, Literal, Named, transform, walk
 from windrow.plan.nodes import Distinct, GroupBy, Node, Project
 from windrow.plan.schema import unqualified
 
@@ -127,7 +127,11 @@ class BlockBinder:
             aliased = (item for item in select.expressions if isinstance(item, exp.Alias))
             source = next((item for item in aliased if item.alias.lower() == node.name.lower()), node)
         source = source.this if isinstance(source, exp.Alias) else source
-        return ExpressionBinder(self._catalog, scope, "GROUP BY").bind(source)
+        key = ExpressionBinder(self._catalog, scope, "GROUP BY").bind(source)
+        if isinstance(key, Literal):
+            hint = "group by columns; a constant may stand in the select list without being a key"
+            raise CqlMeaningError("a constant makes no groups", span_of(node), hint)
+        return key
 
     def _is_column(self, node: exp.Column, scope: Scope) -> bool:
         return any(node.name.lower() in relation.columns for relation in scope.relations)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 
 import numpy as np
 import pyarrow as pa
@@ -13,13 +13,14 @@ from windrow.batch.arrays import Array
 from windrow.batch.arrow import arrow_type, column_from_arrow, column_to_arrow
 from windrow.batch.column import Column, dtype_of, nulls
 from windrow.batch.dictionary import Dictionary
-from windrow.physical.expressions.vectors import as_floats, from_unscaled, limits_of, unscaled, vector
+from windrow.physical.expressions.vectors import as_floats, from_unscaled, limits_of, shortest, unscaled, vector
 from windrow.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
     FLOAT,
     INTEGERS,
+    INTERVAL,
     NULL,
     STRING,
     TIMESTAMP,
@@ -28,16 +29,10 @@ from windrow.types import (
     as_decimal,
     is_numeric,
 )
-from windrow.units import parse_timestamp
+from windrow.units import parse_duration, parse_timestamp
 
 _DAY = 86_400_000_000
-_PATTERNS = {
-    "integer": r"^\s*[+-]?\d{1,18}\s*$",
-    "number": r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$",
-    "decimal": r"^\s*[+-]?(\d+\.?\d*|\.\d+)\s*$",
-    "boolean": r"^\s*(?i:true|false|t|f|yes|no|y|n|1|0)\s*$",
-    "date": r"^\s*\d{4}-\d{2}-\d{2}",
-}
+_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
 
 def cast(source: Column, of: Type, dictionary: Dictionary) -> Column:
@@ -97,40 +92,81 @@ def _to_integer(source: Column, of: Type) -> Column:
 
 def _to_decimal(source: Column, of: DecimalType) -> Column:
     if source.values.dtype.kind == "f":
-        values = source.values.astype(np.float64)
-        finite = np.isfinite(values) & (np.abs(values) < 10.0 ** (of.precision - of.scale))
-        texts = [f"{value:.{of.scale}f}".replace(".", "") for value in np.where(finite, values, 0.0).tolist()]
-        scaled = np.array([int(text) for text in texts], dtype=object)
-        valid = finite if source.valid is None else finite & source.valid
-        return from_unscaled(scaled, valid, of)
+        return _float_to_decimal(source, of)
     own = as_decimal(source.type)
     assert own is not None, source.type
     return from_unscaled(rescaled(unscaled(source), own.scale, of.scale), source.valid, of)
 
 
+def _float_to_decimal(source: Column, of: DecimalType) -> Column:
+    """By the shortest decimal text of each number, rounded half away from zero."""
+    values = shortest(source)
+    finite = np.isfinite(values) & (np.abs(values) < 10.0 ** (of.precision - of.scale + 1))
+    different, places = np.unique(np.where(finite, values, 0.0), return_inverse=True)
+    scaled = np.array([_scaled(Decimal(repr(value)), of.scale) for value in different.tolist()], dtype=object)
+    return from_unscaled(scaled[places], finite if source.valid is None else finite & source.valid, of)
+
+
+def _scaled(value: Decimal, scale: int) -> int:
+    with localcontext() as context:
+        context.prec = 400
+        return int(value.scaleb(scale).quantize(Decimal(1), ROUND_HALF_UP))
+
+
 def rescaled(values: Array, scale: int, wanted: int) -> Array:
-    """Scaled integers of another scale, rounded half away from zero."""
-    if wanted >= scale:
-        if wanted == scale:
-            return values
-        widened: Array = values.astype(object) * 10 ** (wanted - scale)
+    """Scaled integers of another scale, rounded half away from zero; in 64 bits where all of them fit."""
+    if wanted == scale:
+        return values
+    unit = 10 ** abs(wanted - scale)
+    largest = max((-int(values.min()), int(values.max()))) if len(values) else 0
+    narrow = values.dtype != object and largest * (unit if wanted > scale else 1) < 2**62 and unit < 2**62
+    whole = values.astype(np.int64 if narrow else object)
+    if wanted > scale:
+        widened: Array = whole * unit
         return widened
-    unit = 10 ** (scale - wanted)
-    wide = values.astype(object)
-    half = np.where(wide < 0, -(unit // 2), unit // 2)
-    total = wide + half
-    rounded: Array = np.where(total < 0, -(-total // unit), total // unit)
+    quotient = (np.abs(whole) + unit // 2) // unit
+    rounded: Array = np.where(whole < 0, -quotient, quotient)
     return rounded
 
 
 def _to_string(source: Column, dictionary: Dictionary) -> Column:
     if source.type == TIMESTAMP:
         return _timestamp_text(source, dictionary)
-    values = column_to_arrow(source)
     if source.type in (DOUBLE, FLOAT):
-        texts = [None if value is None else _double_text(value) for value in values.to_pylist()]
-        return column_from_arrow(pa.array(texts, pa.string()), dictionary, STRING)
-    return column_from_arrow(values.cast(pa.string()), dictionary, STRING)
+        return _texts(source, shortest(source).view(np.int64), _text_of_bits, dictionary)
+    if source.type == INTERVAL:
+        return _texts(source, source.values, _interval_text, dictionary)
+    if isinstance(source.type, DecimalType):
+        scale = source.type.scale
+        return _texts(source, unscaled(source), lambda value: _decimal_text(value, scale), dictionary)
+    return column_from_arrow(column_to_arrow(source).cast(pa.string()), dictionary, STRING)
+
+
+def _texts(source: Column, values: Array, write: Callable[[int], str], dictionary: Dictionary) -> Column:
+    """Texts written once for each different value."""
+    different, places = np.unique(values, return_inverse=True)
+    written = pa.array([write(value) for value in different.tolist()], pa.string())
+    texts = written.take(pa.array(places, mask=None if source.valid is None else ~source.valid))
+    return column_from_arrow(texts, dictionary, STRING)
+
+
+def _text_of_bits(bits: int) -> str:
+    return _double_text(float(np.int64(bits).view(np.float64)))
+
+
+def _decimal_text(value: int, scale: int) -> str:
+    digits = str(abs(value)).rjust(scale + 1, "0")
+    text = f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits
+    return f"-{text}" if value < 0 else text
+
+
+def _interval_text(microseconds: int) -> str:
+    """As Spark SQL prints intervals of days and seconds."""
+    days, rest = divmod(abs(microseconds), _DAY)
+    seconds, fraction = divmod(rest, 1_000_000)
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    clock += f".{fraction:06}".rstrip("0") if fraction else ""
+    return f"INTERVAL '{'-' if microseconds < 0 else ''}{days} {clock}' DAY TO SECOND"
 
 
 def _double_text(value: float) -> str:
@@ -139,14 +175,12 @@ def _double_text(value: float) -> str:
         return "NaN"
     if value in (float("inf"), float("-inf")):
         return "Infinity" if value > 0 else "-Infinity"
+    text = repr(value)
     if value == 0 or 1e-3 <= abs(value) < 1e7:
-        text = repr(float(value))
-        return text if "e" not in text else f"{value:f}"
-    mantissa, _, exponent = f"{value!r}".partition("e")
-    if not exponent:
-        mantissa, _, exponent = f"{value:.17e}".partition("e")
-        mantissa = repr(float(value) / 10.0 ** int(exponent))
-    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
+        return text
+    exact = Decimal(text).normalize()
+    digits = "".join(map(str, exact.as_tuple().digits))
+    return f"{'-' if value < 0 else ''}{digits[0]}.{digits[1:] or '0'}E{exact.adjusted()}"
 
 
 def _timestamp_text(source: Column, dictionary: Dictionary) -> Column:
@@ -164,37 +198,66 @@ def _trimmed_fraction(texts: pa.Array) -> pa.Array:
 
 
 def _from_string(source: Column, of: Type, dictionary: Dictionary) -> Column:
-    texts = pc.utf8_trim_whitespace(column_to_arrow(source))
-    pattern, read = _reader(of)
-    fits = pc.fill_null(pc.match_substring_regex(texts, _PATTERNS[pattern]), False)
-    values = read(pc.if_else(fits, texts, None), of)
-    return column_from_arrow(values, dictionary, of)
+    """Read once for each different text."""
+    texts = pc.utf8_trim_whitespace(column_to_arrow(source)).dictionary_encode()
+    values = _reader(of)(texts.dictionary, of)
+    return column_from_arrow(values.take(texts.indices), dictionary, of)
 
 
-def _reader(of: Type) -> tuple[str, Callable[[pa.Array, Type], pa.Array]]:
+def _reader(of: Type) -> Callable[[pa.Array, Type], pa.Array]:
     if of in INTEGERS:
-        return "integer", _read_integer
+        return _read_integer
     if of in (DOUBLE, FLOAT):
-        return "number", lambda texts, wanted: texts.cast(arrow_type(wanted))
+        return _read_float
     if isinstance(of, DecimalType):
-        return "decimal", _read_decimal
+        return _read_decimal
     if of == BOOLEAN:
-        return "boolean", lambda texts, _: pc.is_in(pc.utf8_lower(texts), pa.array(["true", "t", "yes", "y", "1"]))
-    return "date", _read_time
+        return _read_boolean
+    return _read_interval if of == INTERVAL else _read_time
+
+
+def _that_fit(texts: pa.Array, pattern: str) -> pa.Array:
+    return pc.if_else(pc.match_substring_regex(texts, pattern), texts, None)
 
 
 def _read_integer(texts: pa.Array, of: Type) -> pa.Array:
     least, most = limits_of(of)
-    wide = pc.replace_substring_regex(texts, r"^\+", "").cast(pa.int64())
-    inside = pc.and_(pc.greater_equal(wide, least), pc.less_equal(wide, most))
-    return pc.if_else(inside, wide, None).cast(arrow_type(of))
+    numbers = [None if text is None else int(text) for text in _that_fit(texts, r"^[+-]?[0-9]{1,40}$").to_pylist()]
+    return pa.array([n if n is not None and least <= n <= most else None for n in numbers], arrow_type(of))
+
+
+def _read_float(texts: pa.Array, of: Type) -> pa.Array:
+    fitting = _that_fit(texts, f"(?i)^(?:{_NUMBER}|[+-]?inf(?:inity)?|nan)$")
+    numbers = [None if text is None else float(text) for text in fitting.to_pylist()]
+    return pa.array(numbers, pa.float64()).cast(arrow_type(of), safe=False)
+
+
+def _read_boolean(texts: pa.Array, of: Type) -> pa.Array:
+    lowered = _that_fit(pc.utf8_lower(texts), "^(?:true|false|t|f|yes|no|y|n|1|0)$")
+    return pc.if_else(lowered.is_valid(), pc.is_in(lowered, pa.array(["true", "t", "yes", "y", "1"])), None)
 
 
 def _read_decimal(texts: pa.Array, of: Type) -> pa.Array:
     assert isinstance(of, DecimalType)
-    unit, limit = Decimal(1).scaleb(-of.scale), Decimal(10) ** (of.precision - of.scale)
-    values = [None if text is None else Decimal(text).quantize(unit, ROUND_HALF_UP) for text in texts.to_pylist()]
-    return pa.array([value if value is not None and abs(value) < limit else None for value in values], arrow_type(of))
+    limit = 10**of.precision
+
+    def read(text: str | None) -> Decimal | None:
+        if text is None or Decimal(text).adjusted() > 60:
+            return None
+        scaled = _scaled(Decimal(text), of.scale) if Decimal(text).adjusted() > -100 else 0
+        return Decimal(_decimal_text(scaled, of.scale)) if abs(scaled) < limit else None
+
+    return pa.array([read(text) for text in _that_fit(texts, f"^{_NUMBER}$").to_pylist()], arrow_type(of))
+
+
+def _read_interval(texts: pa.Array, of: Type) -> pa.Array:
+    def read(text: str | None) -> int | None:
+        try:
+            return None if text is None else parse_duration(text)
+        except ValueError:
+            return None
+
+    return pa.array([read(text) for text in texts.to_pylist()], pa.int64()).view(arrow_type(of))
 
 
 def _read_time(texts: pa.Array, of: Type) -> pa.Array:
@@ -204,10 +267,8 @@ def _read_time(texts: pa.Array, of: Type) -> pa.Array:
         except (ValueError, OverflowError):
             return None
 
-    unique = texts.dictionary_encode()
-    moments = pa.array([read(text) for text in unique.dictionary.to_pylist()], pa.int64())
-    values = moments.take(unique.indices)
+    moments = [read(text) for text in _that_fit(texts, r"^[0-9]{4}-[0-9]{2}-[0-9]{2}").to_pylist()]
     if of == TIMESTAMP:
-        return values.view(pa.timestamp("us"))
-    days = [None if v is None else v // _DAY for v in values.to_pylist()]
+        return pa.array(moments, pa.int64()).view(pa.timestamp("us"))
+    days = [None if moment is None else moment // _DAY for moment in moments]
     return pa.array(days, pa.int32()).view(pa.date32())

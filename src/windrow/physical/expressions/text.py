@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -58,12 +59,41 @@ def concatenated(arguments: list[Column], of: Type, dictionary: Dictionary) -> C
     return column_from_arrow(pc.binary_join_element_wise(*arrays, separator), dictionary, of)
 
 
+def upper(texts: pa.Array) -> pa.Array:
+    """Whole texts, as Java does it: one letter may become two. Arrow goes letter by letter."""
+    if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+        return pc.ascii_upper(texts)
+    return pa.array([None if text is None else text.upper() for text in texts.to_pylist()], pa.string())
+
+
+def lower(texts: pa.Array) -> pa.Array:
+    if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+        return pc.ascii_lower(texts)
+    return pa.array([None if text is None else text.lower() for text in texts.to_pylist()], pa.string())
+
+
 def like(texts: pa.Array, patterns: pa.Array) -> pa.Array:
-    return _with_constant(texts, patterns, lambda values, pattern: pc.match_like(values, pattern))
+    """A backslash escapes %, _ and itself; what Spark SQL refuses as a pattern matches nothing and gives null."""
+
+    def match(values: pa.Array, pattern: str) -> pa.Array:
+        return pc.match_like(values, pattern) if _LIKE.fullmatch(pattern) else pa.nulls(len(values), pa.bool_())
+
+    return _with_constant(texts, patterns, match)
+
+
+_LIKE = re.compile(r"(?:[^\\]|\\[\\%_])*", re.DOTALL)
 
 
 def regexp_like(texts: pa.Array, patterns: pa.Array) -> pa.Array:
-    return _with_constant(texts, patterns, lambda values, pattern: pc.match_substring_regex(values, pattern))
+    """A pattern that cannot be read gives null."""
+
+    def match(values: pa.Array, pattern: str) -> pa.Array:
+        try:
+            return pc.match_substring_regex(values, pattern)
+        except pa.ArrowInvalid:
+            return pa.nulls(len(values), pa.bool_())
+
+    return _with_constant(texts, patterns, match)
 
 
 def starts_with(texts: pa.Array, patterns: pa.Array) -> pa.Array:

@@ -44,10 +44,24 @@ def spread(result: Column, length: int) -> Column:
 
 
 def as_floats(source: Column) -> Array:
-    """Numbers as doubles."""
-    if isinstance(source.type, DecimalType):
-        return unscaled(source).astype(np.float64) / 10.0**source.type.scale
-    return source.values.astype(np.float64)
+    """Numbers as doubles, the nearest there is."""
+    if not isinstance(source.type, DecimalType):
+        return source.values.astype(np.float64)
+    values, unit = unscaled(source), 10**source.type.scale
+    floats: Array = values.astype(np.float64) / unit
+    exact = np.abs(values) < 2**53 if source.type.scale <= 22 else np.zeros(len(values), np.bool_)
+    for place in np.flatnonzero(~np.asarray(exact, np.bool_)):
+        floats[place] = int(values[place]) / unit
+    return floats
+
+
+def shortest(source: Column) -> Array:
+    """Floats as the doubles that their shortest decimal texts name: 0.1 for the FLOAT nearest to 0.1."""
+    if source.values.dtype != np.float32:
+        return source.values.astype(np.float64)
+    different, places = np.unique(source.values.view(np.int32), return_inverse=True)
+    texts = [float(str(value)) for value in different.view(np.float32)]
+    return np.array(texts, np.float64)[places]
 
 
 def unscaled(source: Column) -> Array:

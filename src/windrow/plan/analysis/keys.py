@@ -95,7 +95,5 @@ def _join_keys(node: Join) -> frozenset[Key]:
 def _matched_columns(node: Join) -> Key:
     """Columns that the condition says are equal to one of the other side."""
     pairs = (equal_columns(part) for part in conjuncts(node.condition))
-    across = (
-        pair for pair in pairs if pair and (pair[0].name in node.left.schema) != (pair[1].name in node.left.schema)
-    )
-    return frozenset(column.name for pair in across for column in pair)
+    sides = ((pair, [column.name in node.left.schema for column in pair]) for pair in pairs if pair)
+    return frozenset(column.name for pair, (one, other) in sides if one != other for column in pair)

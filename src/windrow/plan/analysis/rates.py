@@ -213,8 +213,13 @@ class Rates:
         return math.prod(1 / self._larger_distinct(node, pair) for pair in pairs if pair)
 
     def _larger_distinct(self, node: Join | SemiJoin | AntiJoin, pair: tuple[Column, Column]) -> float:
+        """The larger domain: two rows match by chance in one of its values, however few rows are alive."""
         sides = [(node.left, c) if c.name in node.left.schema else (node.right, c) for c in pair]
-        return max(self.distinct(side, column.name) for side, column in sides)
+        return max(self._domain(side, column.name) for side, column in sides)
+
+    def _domain(self, node: Node, column: str) -> float:
+        values = self._values(node, column)
+        return self.distinct(node, column) if values is None or values == FOREVER else max(1.0, values)
 
     def _presence(self, node: SemiJoin | AntiJoin) -> float:
         """How likely the right has a match for a row of the left, if it ever has one; matches come independently."""
@@ -238,7 +243,8 @@ class Rates:
         """Of the rows with a value one is shown at a time; over strict input its end is told by a negative tuple."""
         below = self.of(node.input)
         rows = min(below.rows, self._groups(node))
-        rate = below.rate * rows / max(finite_rows(below), rows, 1.0)
+        met = finite_rows(below)
+        rate = below.rate if rows == FOREVER else below.rate * rows / max(met, rows, 1.0)
         strict = update_pattern(node) is Pattern.STR
         return Estimate(rate, rows, below.assumed, rate if strict else 0.0)
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 
 from windrow.plan.analysis.state import StateEntry
-from windrow.plan.explain.model import ExplainedNode, Explanation
+from windrow.plan.explain.model import Alternative, ExplainedNode, Explanation
 
 Json = dict[str, object]
 
@@ -22,6 +22,7 @@ def as_object(explanation: Explanation) -> Json:
         "text": explanation.text,
         "view": _entry(explanation.view),
         "plan": _node(explanation.plan),
+        "alternatives": [_alternative(alternative) for alternative in explanation.alternatives],
     }
 
 
@@ -38,6 +39,15 @@ def _node(node: ExplainedNode) -> Json:
         "columns": [{"name": name, "type": of} for name, of in node.columns],
         "keys": [list(key) for key in node.keys],
         "inputs": [_node(below) for below in node.inputs],
+    }
+
+
+def _alternative(alternative: Alternative) -> Json:
+    return {
+        "steps": list(alternative.steps),
+        "cost": round(alternative.cost, 6),
+        "chosen": alternative.chosen,
+        "why": alternative.why,
     }
 
 

@@ -28,13 +28,24 @@ class ExplainedNode:
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """A plan that was considered: what moved in the plan as written, the work a second, why it was chosen or not."""
+
+    steps: tuple[str, ...]
+    cost: float
+    chosen: bool
+    why: str
+
+
+@dataclass(frozen=True)
 class Explanation:
-    """One query: its name if it has one, its text, its plan, and how its current answer is kept."""
+    """One query: its name if it has one, its text, its plan, how its answer is kept, and what else was considered."""
 
     query: str | None
     text: str
     plan: ExplainedNode
     view: StateEntry
+    alternatives: tuple[Alternative, ...]
 
     @property
     def grows(self) -> tuple[str, ...]:
@@ -47,9 +58,11 @@ class Explanation:
         )
 
 
-def explain(plan: Node, statistics: Statistics, query: str | None, text: str) -> Explanation:
+def explain(
+    plan: Node, statistics: Statistics, query: str | None, text: str, alternatives: tuple[Alternative, ...]
+) -> Explanation:
     rates = Rates(statistics)
-    return Explanation(query, text, _explained(plan, rates), view_of(plan, rates))
+    return Explanation(query, text, _explained(plan, rates), view_of(plan, rates), alternatives)
 
 
 def _explained(node: Node, rates: Rates) -> ExplainedNode:

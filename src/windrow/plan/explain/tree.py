@@ -6,7 +6,9 @@ import math
 
 from windrow.plan.analysis.lifetime import NEVER
 from windrow.plan.analysis.state import StateEntry
-from windrow.plan.explain.model import ExplainedNode, Explanation
+from windrow.plan.explain.model import Alternative, ExplainedNode, Explanation
+
+_SHOWN_ALTERNATIVES = 6
 
 
 def tree_text(explanation: Explanation) -> str:
@@ -21,7 +23,24 @@ def remarks(explanation: Explanation) -> list[str]:
     found = [f"grows for ever: {what}; give its input a window" for what in explanation.grows]
     if explanation.plan.estimate.assumed:
         found.append("sizes assume 1,000 rows/s and 100 values a column where nothing was measured")
-    return found
+    return [*found, *_alternative_lines(explanation)]
+
+
+def _alternative_lines(explanation: Explanation) -> list[str]:
+    """Nothing where there was no choice; otherwise the cheapest first."""
+    if len(explanation.alternatives) < 2:
+        return []
+    ordered = sorted(explanation.alternatives, key=lambda alternative: (not alternative.chosen, alternative.cost))
+    lines = [_alternative_line(alternative) for alternative in ordered[:_SHOWN_ALTERNATIVES]]
+    hidden = len(ordered) - len(lines)
+    more = [f"  and {hidden} more that cost at least as much"] if hidden > 0 else []
+    return ["plans considered, with the work for a second of the streams:", *lines, *more]
+
+
+def _alternative_line(alternative: Alternative) -> str:
+    mark = "→" if alternative.chosen else " "
+    what = "; ".join(alternative.steps) or "as written"
+    return f"{mark} {number(alternative.cost)}  {what}: {alternative.why}"
 
 
 def _node_lines(node: ExplainedNode, first: str, rest: str) -> list[str]:

@@ -21,6 +21,7 @@ from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Node, Stream
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.intake import BEGINNING, Intake
+from windrow.runtime.local.measuring import Measuring
 from windrow.runtime.local.query import Query
 from windrow.runtime.local.sinks import sink_of
 from windrow.runtime.local.sources import rows_table, source_of, tables_of
@@ -38,6 +39,7 @@ class Engine:
         self.watermark = BEGINNING
         self._clock = clock or SystemClock()
         self._dataflow = Dataflow(self.dictionary)
+        self._measuring = Measuring(self.session.catalog)
         self._intakes: dict[str, Intake] = {}
         self._tables: dict[str, TableStore] = {}
         self._sources: dict[str, Iterator[pa.Table]] = {}
@@ -226,6 +228,7 @@ class Engine:
         for store in self._tables.values():
             inputs[contents_of(store.entry.name)] = store.contents()
             inputs[store.entry.name] = store.changes(segment)
+        self._measuring.observe(inputs)
         for name, changes in self._dataflow.step(inputs, segment).items():
             self._queries[name].take(changes, segment)
 

@@ -83,8 +83,9 @@ class Query:
 
     def _answer_at(self, instant: int) -> pa.Table:
         rows = self._view.at(instant)
-        table = rows_to_arrow(self._none() if rows is None else rows, self.plan.schema.names)
-        return in_shown_order(table, self.plan.keys if isinstance(self.plan, Sort | Limit) else ())
+        keys = self.plan.keys if isinstance(self.plan, Sort | Limit) else ()
+        shown = self._none() if rows is None else in_shown_order(rows, self.plan.schema, keys)
+        return rows_to_arrow(shown, self.plan.schema.names)
 
     def _changelog(self, changes: Batch) -> pa.Table:
         return changelog_to_arrow(changes, self.plan.schema.names)

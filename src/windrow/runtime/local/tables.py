@@ -1,8 +1,7 @@
 """Tables of the local runtime: their contents, and their changes as a changelog with effect times.
 
 A change takes effect at the time it names, or at the watermark when it names none or an earlier one: answers that are
-final stay so. What is inserted before time begins has always been there. A non-retroactive table is seen by stream
-tuples later than the change, so its changes begin one tick after their effect.
+final stay so. What is inserted before time begins has always been there.
 """
 
 from __future__ import annotations
@@ -62,18 +61,16 @@ class TableStore:
     def changes(self, segment: Segment) -> Batch:
         """The changes that take effect in the segment; the contents are then those at its end."""
         told = [self._rows.slice(0, 0)]
-        while self._pending and self._pending[0].effect + self._shift < segment.end:
+        # What took effect before time began was there for the first tuple too, also under later-tuples-only.
+        earliest = segment.begin if self.entry.retroactive else segment.begin - 1
+        while self._pending and self._pending[0].effect < segment.end:
             pending = self._pending.pop(0)
-            moment = max(pending.effect + self._shift, segment.begin)
+            moment = max(pending.effect, earliest)
             try:
                 told += self._take(pending.change, moment)
             except WindrowError as error:
                 self.rejected.append((pending.change, error.message))
         return concat(told).sorted_by_time()
-
-    @property
-    def _shift(self) -> int:
-        return 0 if self.entry.retroactive else 1
 
     def _by_effect(self, table: pa.Table, watermark: int) -> list[tuple[int, pa.Table]]:
         if self.entry.effective is None:

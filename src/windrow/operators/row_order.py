@@ -1,0 +1,20 @@
+"""Rows of the same instant in the order of their values: how a stream of results breaks ties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from windrow.batch.batch import Batch, Segment
+from windrow.batch.row_order import in_row_order
+from windrow.operators.operator import Nothing
+
+
+@dataclass(frozen=True)
+class InRowOrder:
+    def fresh_state(self) -> Nothing:
+        return Nothing()
+
+    def step(self, state: Nothing, inputs: Sequence[Batch], segment: Segment) -> Batch:
+        (rows,) = inputs
+        return in_row_order(rows)
