@@ -28,7 +28,7 @@ from windrow.operators import (
     RowsWindow,
     Selection,
     SemiJoin,
-    SortKey,
+    SortColumn,
     TimeWindow,
     distinct_strict,
 )
@@ -306,14 +306,14 @@ CASES: dict[str, Case] = {
     ),
     "limit": Case(
         'SELECT * FROM l ORDER BY v DESC NULLS LAST, k NULLS FIRST, s NULLS FIRST, "at" LIMIT 3 OFFSET 1',
-        lambda s: Node(Limit((SortKey(nth(1), True, False),), 3, 1, s.of("l")), s.window("l")),
+        lambda s: Node(Limit((SortColumn(1, True, False),), 3, 1, s.of("l")), s.window("l")),
     ),
     "limit by strings": Case(
         "SELECT s, k FROM f ORDER BY s DESC NULLS FIRST, k NULLS FIRST LIMIT 2",
-        lambda s: Node(Limit((SortKey(nth(0), True),), 2, 0, s.of("f")), Node(columns(2, 0), s.window("f"))),
+        lambda s: Node(Limit((SortColumn(0, True),), 2, 0, s.of("f")), Node(columns(2, 0), s.window("f"))),
     ),
     "limit of group": Case(
         "SELECT k, count(*) AS c FROM r GROUP BY k ORDER BY c DESC, k NULLS FIRST LIMIT 2",
-        lambda s: Node(Limit((SortKey(nth(1), True),), 2, 0, s.strict), _group("r", (0,), Count())(s)),
+        lambda s: Node(Limit((SortColumn(1, True),), 2, 0, s.strict), _group("r", (0,), Count())(s)),
     ),
 }

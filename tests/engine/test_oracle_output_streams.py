@@ -12,7 +12,13 @@ from running import HORIZON, Node, Row, nearly, run, stream
 from strategies import cuts, streams
 
 from windrow.batch import Batch, Dictionary, rows_to_arrow
-from windrow.operators import Difference, OutputStream, RelationStream, RestoredInsertStream
+from windrow.operators import (
+    AppendOnly,
+    DeleteStream,
+    InsertStream,
+    InsertStreamRestored,
+    RelationStream,
+)
 
 NAMES = ("join", "distinct, strict", "distinct, star", "anti-join", "count and sum", "join with count window")
 SLIDE = 6
@@ -51,11 +57,12 @@ def test_output_streams_are_differences_of_answers(name, l, r, cuts):  # noqa: E
     every = answers(case.sql, rows)
     new = {t: gained for t in range(60) if (gained := every[t + 1] - every[t])}
     gone = {t: lost for t in range(60) if (lost := every[t] - every[t + 1])}
-    assert said(OutputStream(Difference.GAINED)) == new
-    assert said(OutputStream(Difference.LOST)) == gone
+    assert said(InsertStream()) == new
+    assert said(AppendOnly()) == new
+    assert said(DeleteStream()) == gone
     whole = {t: every[t + 1] for t in range(0, 60, SLIDE) if every[t + 1]}
     assert {t: bag for t, bag in said(RelationStream(SLIDE)).items() if t < 60} == whole
     restored: dict[int, Counter[Row]] = {}
     for time, bag in new.items():
         restored.setdefault((time // SLIDE + 1) * SLIDE, Counter()).update(bag)
-    assert said(RestoredInsertStream(SLIDE)) == {t: bag for t, bag in restored.items() if t < HORIZON}
+    assert said(InsertStreamRestored(SLIDE)) == {t: bag for t, bag in restored.items() if t < HORIZON}

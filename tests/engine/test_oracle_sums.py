@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from running import Node, Source, answer, run, stream
 from strategies import few_cuts
@@ -53,6 +53,7 @@ def close(found: float, exact: Fraction) -> bool:
 
 
 @given(rows=st.lists(st.tuples(times, doubles | st.none()), max_size=30), cuts=few_cuts)
+@example(rows=[(6, -6e16), (10, 5e-324), (16, -8e-276), (23, -1e156)], cuts=[8, 17, 20])
 def test_float_sums_do_not_drift(rows, cuts):
     found = values_over_time(rows, pa.float64(), FloatSum(0), cuts)
     for instant, value in found.items():

@@ -12,7 +12,7 @@ from running import Node, Row, Source, answer, interesting_instants, run, stream
 from strategies import END, cuts, keys, streams, strings
 
 from windrow.batch import Batch, Dictionary, concat
-from windrow.operators import Join, LookupJoin, OuterJoin, RangeLifetime, TimeWindow
+from windrow.operators import Join, NonRetroactiveJoin, RangeLifetime, TimeWindow
 from windrow.state import StructureKind
 from windrow.units import FOREVER
 
@@ -31,29 +31,26 @@ def changelog(table: list[tuple], dictionary: Dictionary) -> Batch:
     return concat([put, Batch(out.columns, out.ts, np.full(len(out), FOREVER), -out.sign)]).sorted_by_time()
 
 
-def match(row: Row, table: list[tuple], instant: int) -> list[Row]:
-    """The table rows with the row's key that are there at an instant."""
+def match(row: Row, table: list[tuple], instant: int, later: int) -> list[Row]:
+    """The table rows with the row's key that are there at an instant; changes are seen `later` ticks on."""
     return [
         (*row[1:], key, None, text, at)
         for key, text, at, life in table
-        if key is not None and key == row[1] and at <= instant and (not life or instant < at + life)
+        if key is not None and key == row[1] and at + later <= instant and (not life or instant < at + life + later)
     ]
 
 
 @given(rows=streams, table=tables, cuts=cuts)
-def test_lookup_meets_the_table_as_it_is_at_the_tuples_time(rows, table, cuts):
+def test_non_retroactive_join_sees_the_table_before_the_tuple(rows, table, cuts):
     dictionary = Dictionary()
     sources = {"l": stream(rows, dictionary), "t": changelog(table, dictionary)}
-
-    def looked_up(join):
-        windowed = Node(TimeWindow(RangeLifetime(LENGTH)), Source("l"))
-        return run(Node(LookupJoin(join, 4, 4, stream_first=True), windowed, Source("t")), sources, cuts)
-
-    plain = Join((0,), (0,), left_structure=StructureKind.FIFO, right_structure=StructureKind.HASH)
-    inner, outer = looked_up(plain), looked_up(OuterJoin(plain, 5, 4, keep_left=True, keep_right=False))
+    windowed = Node(TimeWindow(RangeLifetime(LENGTH)), Source("l"))
+    inner = run(Node(NonRetroactiveJoin((0,), (0,)), windowed, Source("t")), sources, cuts)
+    windowed = Node(TimeWindow(RangeLifetime(LENGTH)), Source("l"))
+    outer = run(Node(NonRetroactiveJoin((0,), (0,), keep_left=True), windowed, Source("t")), sources, cuts)
     for instant in interesting_instants(inner, *sources.values()):
         in_view = oracle.last(LENGTH)(rows, instant)
-        found = [(row, match(row, table, row[0])) for row in in_view]
+        found = [(row, match(row, table, row[0], 1)) for row in in_view]
         assert answer(inner, instant) == Counter(pair for _, pairs in found for pair in pairs)
         padded = (pairs or [(*row[1:], None, None, None, None)] for row, pairs in found)
         assert answer(outer, instant) == Counter(pair for pairs in padded for pair in pairs)
@@ -67,5 +64,5 @@ def test_retroactive_join_revisits_the_window(rows, table, cuts):
     changes = run(Node(join, Node(TimeWindow(RangeLifetime(LENGTH)), Source("l")), Source("t")), sources, cuts)
     for instant in interesting_instants(changes, *sources.values()):
         in_view = oracle.last(LENGTH)(rows, instant)
-        expected = Counter(pair for row in in_view for pair in match(row, table, instant))
+        expected = Counter(pair for row in in_view for pair in match(row, table, instant, 0))
         assert answer(changes, instant) == expected

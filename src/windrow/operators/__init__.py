@@ -9,42 +9,48 @@ from windrow.operators.count_window import RangeWindowSlidingByRows, RowsWindow,
 from windrow.operators.distinct import DistinctStar, distinct_strict
 from windrow.operators.group_by import GroupBy
 from windrow.operators.join import Join
-from windrow.operators.limit import Limit, SortKey
-from windrow.operators.lookup_join import LookupJoin
+from windrow.operators.limit import Limit, SortColumn
 from windrow.operators.multiplicity import Multiplicity, MultiplicityOperator
 from windrow.operators.negative_tuples import NegativeTuples
 from windrow.operators.not_in import NotIn
 from windrow.operators.operator import Expression, Operator, Predicate, State
 from windrow.operators.outer_join import OuterJoin
-from windrow.operators.output_stream import Difference, OutputStream
+from windrow.operators.output_streams import (
+    AppendOnly,
+    DeleteStream,
+    InsertStream,
+    InsertStreamRestored,
+    RelationStream,
+)
 from windrow.operators.partition_window import PartitionWindow, PredicateWindow
 from windrow.operators.projection import Projection
-from windrow.operators.relation_stream import RelationStream
-from windrow.operators.restored_stream import RestoredInsertStream
 from windrow.operators.selection import Selection
 from windrow.operators.semi_join import AntiJoin, SemiJoin
+from windrow.operators.table_join import NonRetroactiveJoin
 from windrow.operators.time_window import ColumnLifetime, OpenLifetime, RangeLifetime, TimeWindow
 from windrow.operators.union import MergeUnion
 
 __all__ = [
     "AntiJoin",
+    "AppendOnly",
     "ColumnLifetime",
-    "Difference",
+    "DeleteStream",
     "DistinctStar",
     "Expression",
     "GroupBy",
+    "InsertStream",
+    "InsertStreamRestored",
     "Join",
     "Limit",
-    "LookupJoin",
     "MergeUnion",
     "Multiplicity",
     "MultiplicityOperator",
     "NegativeTuples",
+    "NonRetroactiveJoin",
     "NotIn",
     "OpenLifetime",
     "Operator",
     "OuterJoin",
-    "OutputStream",
     "PartitionWindow",
     "Predicate",
     "PredicateWindow",
@@ -52,12 +58,11 @@ __all__ = [
     "RangeLifetime",
     "RangeWindowSlidingByRows",
     "RelationStream",
-    "RestoredInsertStream",
     "RowsWindow",
     "RowsWindowSlidingInTime",
     "Selection",
     "SemiJoin",
-    "SortKey",
+    "SortColumn",
     "State",
     "TimeWindow",
     "distinct_strict",

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow.batch.arrays import Array, Int8s, Int64s, grown
-from windrow.batch.batch import Batch, Segment, inserts
+from windrow.batch.batch import Batch, Segment
 from windrow.batch.column import WIDE, Column, order_of
 from windrow.batch.compiled import compiled
 from windrow.operators.aggregates.ordered_values import OrderedValues, change_count, element_at, position_of
 from windrow.operators.multiplicity import Multiplicity, sweep_multiplicities
-from windrow.operators.operator import Expression, Parts
+from windrow.operators.operator import Parts
 from windrow.operators.sweep import events_of
 from windrow.state import STRUCTURES, StructureKind
 from windrow.state.key_directory import KeyDirectory
@@ -30,8 +30,8 @@ _SIZE = 3  # the field of a node that counts its subtree
 
 
 @dataclass(frozen=True)
-class SortKey:
-    expression: Expression
+class SortColumn:
+    column: int
     descending: bool = False
     nulls_first: bool = True
 
@@ -59,7 +59,7 @@ class LimitState(Parts):
 class Limit:
     """The rows at positions offset + 1 to offset + count."""
 
-    keys: tuple[SortKey, ...]
+    keys: tuple[SortColumn, ...]
     count: int
     offset: int = 0
     structure: StructureKind = StructureKind.CALENDAR
@@ -96,38 +96,35 @@ class Limit:
     def _put_in_order(self, state: LimitState, ids: Int64s, rows: Batch) -> None:
         """What rows are compared by; places of strings change when the dictionary grows, so then all of them."""
         strings = max((len(c.dictionary) for c in rows.columns if c.is_coded and c.dictionary is not None), default=0)
+        columns: Sequence[Column] = rows.columns
         if strings != state.strings or len(state.order) < len(state.rows):
             ids = state.rows.known()
-            rows = inserts(state.rows.columns(ids), np.zeros(len(ids), np.int64))
+            columns = state.rows.columns(ids)
             state.strings = strings
         if not len(ids):
             return
-        words = self._order_words(rows)
+        words = np.stack([word for key in self._by(len(columns)) for word in _order_words(columns, key)], axis=1)
         if state.order.shape[1] != words.shape[1]:
             state.order = np.zeros((0, words.shape[1]), np.int64)
         state.order = grown(state.order, state.rows.capacity)
         state.order[ids] = words
 
-    def _order_words(self, rows: Batch) -> Int64s:
-        """Integers by which rows are compared, the most important first: the keys, then all columns."""
-        words: list[Array] = []
-        for key in self.keys:
-            words += _words(key.expression(rows), key.descending, key.nulls_first)
-        for column in rows.columns:
-            words += _words(column, descending=False, nulls_first=True)
-        return np.stack(words, axis=1)
+    def _by(self, width: int) -> list[SortColumn]:
+        named = {key.column for key in self.keys}
+        return [*self.keys, *(SortColumn(column) for column in range(width) if column not in named)]
 
 
-def _words(column: Column, descending: bool, nulls_first: bool) -> list[Array]:
-    """Where nulls go, then the values; for descending order all bits of a value are turned over."""
+def _order_words(columns: Sequence[Column], key: SortColumn) -> list[Array]:
+    """Where nulls go, then the values; descending order turns all bits of a value over."""
+    column = columns[key.column]
     if column.values.dtype == WIDE:
         unsigned = column.values["lo"] ^ np.uint64(1 << 63)
-        values = [column.values["hi"].astype(np.int64), unsigned.view(np.int64)]
+        words = [column.values["hi"].astype(np.int64), unsigned.view(np.int64)]
     else:
-        values = [order_of(column)]
+        words = [order_of(column)]
     valid = column.valid_mask()
-    nulls = valid if nulls_first else ~valid
-    return [nulls.astype(np.int64), *(np.where(valid, ~value if descending else value, 0) for value in values)]
+    nulls = valid if key.nulls_first else ~valid
+    return [nulls.astype(np.int64), *(np.where(valid, ~word if key.descending else word, 0) for word in words)]
 
 
 @compiled

@@ -26,7 +26,7 @@ from windrow.state.snapshot import Piece
 from windrow.types import DOUBLE
 
 _DIGIT = 0xFFFFFFFF
-_LOWEST = 1088  # added to exponents: places of digits start at the smallest subnormal
+_LOWEST = 1152  # added to exponents, so that the places of digits are never negative
 _SPARE = 3  # digits above the highest exponent: the mantissa's own, and carries
 
 

@@ -1,0 +1,106 @@
+"""Joins with relations (thesis 3.3.1).
+
+A retroactive table is one more changelog, a row living from its insertion to its deletion, and its join is the plain
+`Join`: a change revisits the tuples in the window, by the delta rule.
+
+A non-retroactive one (NRR) is looked at once for each stream tuple, as it was when the tuple came: only tuples later
+than a change see it. The result lives as long as the stream tuple, whatever happens to the table, so the pattern of
+the input is kept, and nothing of the stream has to be kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from windrow.batch.arrays import Int64s
+from windrow.batch.batch import Batch, Segment, concat
+from windrow.batch.column import nulls
+from windrow.batch.key_table import ABSENT, KeyTable
+from windrow.batch.words import any_null, words_of
+from windrow.operators.join import restore_keys
+from windrow.operators.operator import Parts, Predicate
+from windrow.state import HashOnRowKey
+from windrow.state.snapshot import Part, Piece
+from windrow.units import FOREVER
+
+
+class TableState(Parts):
+    """The rows of the table that tuples may still see."""
+
+    def __init__(self, keys: tuple[int, ...]) -> None:
+        self.keys = KeyTable()
+        self.rows = HashOnRowKey()
+        self._ordinals = keys
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def parts(self) -> Mapping[str, Part]:
+        return {"rows": self.rows}
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        super().restore(pieces)
+        restore_keys(self.keys, [(self.rows, self._ordinals)])
+
+
+@dataclass(frozen=True)
+class NonRetroactiveJoin:
+    """The stream comes first and has no negative tuples; `keep_left` pads tuples without a match (LEFT JOIN)."""
+
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    residual: Predicate | None = None
+    keep_left: bool = False
+
+    def fresh_state(self) -> TableState:
+        return TableState(self.right_keys)
+
+    def step(self, state: TableState, inputs: Sequence[Batch], segment: Segment) -> Batch:
+        stream, table = inputs
+        assert bool((stream.sign > 0).all()), "a non-retroactive table is joined below strict operators"
+        self._change(state, table)
+        columns = stream.select(self.left_keys)
+        ids = state.keys.find(words_of(columns, len(stream)))
+        ids[any_null(columns, len(stream))] = ABSENT
+        positions, rows = state.rows.probe(ids, stream.ts, stream.ts + 1)
+        positions, pairs = self._pairs(stream, positions, rows if len(rows) else table.slice(0, 0))
+        state.keys.release(state.rows.expire_until(segment.end).keys)
+        if not self.keep_left:
+            return pairs
+        alone = np.ones(len(stream), np.bool_)
+        alone[positions] = False
+        unmatched = stream.take(alone)
+        padding = tuple(nulls(c.type, len(unmatched), c.dictionary) for c in table.columns)
+        return concat([pairs, unmatched.with_columns(unmatched.columns + padding)]).sorted_by_time()
+
+    def _change(self, state: TableState, table: Batch) -> None:
+        """Changes are seen one tick later: by tuples after them."""
+        table = table.take(~any_null(table.select(self.right_keys), len(table)))
+        later = np.where(table.exp == FOREVER, FOREVER, table.exp + 1)
+        ids = state.keys.intern(words_of(table.select(self.right_keys), len(table)))
+        state.keys.retain(ids)
+        state.rows.insert(ids, table.with_lifetimes(table.ts + 1, later))
+
+    def _pairs(self, stream: Batch, positions: Int64s, rows: Batch) -> tuple[Int64s, Batch]:
+        """Pairs live as long as the stream tuple; a row and what takes it back cancel."""
+        met = stream.take(positions)
+        pairs = Batch(met.columns + rows.columns, met.ts, met.exp, rows.sign)
+        if bool((rows.sign < 0).any()):
+            kept = _net(positions, rows)
+            positions, pairs = positions[kept], pairs.take(kept)
+        if self.residual is not None and len(pairs):
+            mask = self.residual(pairs)
+            positions, pairs = positions[mask], pairs.take(mask)
+        return positions, pairs
+
+
+def _net(positions: Int64s, rows: Batch) -> Int64s:
+    """The pairs that are left when a row and its negative tuple, met by the same stream tuple, cancel."""
+    words = words_of(rows.columns, len(rows), positions)
+    _, first, same = np.unique(words, axis=0, return_index=True, return_inverse=True)
+    sums = np.zeros(len(first), np.int64)
+    np.add.at(sums, same.ravel(), rows.sign)
+    return np.repeat(first, np.maximum(sums, 0))
