@@ -26,7 +26,7 @@ class Setup:
     statements: Sequence[str]
     schemas: Mapping[str, pa.Schema]
     batches: Sequence[Mapping[str, list[Row]]]
-    ending: Sequence[str]  # streams that end after the last batch
+    ending: Sequence[str]  # streams that end with the last batch
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -81,10 +81,11 @@ class LocalRuntime:
         query.subscribe(told.append)
         for statement in setup.statements:
             engine.sql(statement)
-        for batch in setup.batches:
-            for name, rows in batch.items():
-                engine.push(name, table_of(rows, setup.schemas[name]))
+        *but_last, last = setup.batches
+        for batch in but_last:
+            self._push(engine, batch, setup)
             engine.step()
+        self._push(engine, last, setup)
         for name in setup.ending:
             engine.end(name)
         engine.step()
@@ -95,6 +96,10 @@ class LocalRuntime:
             {name: _rows(engine.late(name), setup.schemas[name].names) for name in setup.schemas},
             engine.watermark,
         )
+
+    def _push(self, engine: Engine, batch: Mapping[str, list[Row]], setup: Setup) -> None:
+        for name, rows in batch.items():
+            engine.push(name, table_of(rows, setup.schemas[name]))
 
 
 def _changes(table: pa.Table) -> Changes:

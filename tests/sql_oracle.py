@@ -122,7 +122,7 @@ def _without_windows(
         name = f"view{len(views)}"
         rows = in_view(streams[leaf.name], window, now)
         if leaf.lifetime is not None:
-            rows = [row for row in rows if row[leaf.lifetime] is not None and now < row["ts"] + row[leaf.lifetime]]
+            rows = [row for row in rows if row[leaf.lifetime] is None or now < row["ts"] + row[leaf.lifetime]]
         views[name] = _table(rows, schemas[leaf.name])
         table = Table(name, leaf.alias, leaf.columns)
         if window is not None and isinstance(window.extent, Latest):

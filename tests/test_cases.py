@@ -89,7 +89,7 @@ def _stored(word: str, of: Type) -> Any:
 
 
 def one_at_a_time(streams: dict[str, list[Row]]) -> list[dict[str, list[Row]]]:
-    """All rows in the order in which their streams reach their times."""
+    """All rows in the order in which their streams reach their times; the streams end after the last one."""
     arrivals: list[tuple[int, str, Row]] = []
     for name, rows in streams.items():
         newest = 0
@@ -97,7 +97,7 @@ def one_at_a_time(streams: dict[str, list[Row]]) -> list[dict[str, list[Row]]]:
             newest = max(newest, row["ts"])
             arrivals.append((newest, name, row))
     arrivals.sort(key=lambda arrival: arrival[0])
-    return [{name: [row]} for _, name, row in arrivals]
+    return [*({name: [row]} for _, name, row in arrivals), {}]
 
 
 def ways(case: Case, setup: Setup, streams: dict[str, list[Row]]) -> Iterator[tuple[str, Setup]]:

@@ -24,7 +24,7 @@ from windrow.batch.batch import Batch, Segment
 from windrow.operators.operator import Parts
 from windrow.state.row_queue import RowQueue
 from windrow.state.snapshot import Part
-from windrow.units import FOREVER
+from windrow.units import FOREVER, MAX_DURATION
 
 
 class Lifetime(Protocol):
@@ -75,7 +75,7 @@ class ColumnLifetime:
 
     def __call__(self, rows: Batch) -> tuple[Int64s, Int64s]:
         lengths = rows.columns[self.column]
-        end = rows.ts + lengths.values.astype(np.int64)
+        end = rows.ts + np.clip(lengths.values.astype(np.int64), -MAX_DURATION, MAX_DURATION)
         if lengths.valid is not None:
             end = np.where(lengths.valid, end, FOREVER)
         if self.length is not None:

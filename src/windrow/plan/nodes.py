@@ -23,7 +23,7 @@ from windrow.types import BOOLEAN, NULL
 class Node:
     """What all nodes share: inputs are found among the fields, checks run when the node is made."""
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[Node, ...]:
         return tuple(value for field in fields(self) if isinstance(value := getattr(self, field.name), Node))
 

@@ -163,6 +163,7 @@ class Engine:
 
     def _open(self, entry: StreamEntry) -> None:
         self._intakes[entry.name.lower()] = Intake(entry, self.dictionary)
+        self._heard[entry.name.lower()] = self._clock.now()
         if entry.connector is not None:
             self._sources[entry.name.lower()] = source_of(entry.connector, entry.columns)
 

@@ -15,7 +15,7 @@ import pyarrow.compute
 from windrow.batch import Batch, Column, Dictionary, arrow_type, column_from_arrow, concat, empty, inserts
 from windrow.batch.row_order import in_row_order
 from windrow.catalog import StreamEntry
-from windrow.units import FOREVER
+from windrow.units import FOREVER, parse_duration
 
 BEGINNING = -(2**62)  # before every timestamp that is taken
 MAX_TIMESTAMP = 2**61  # later ones could overflow when a window's length is added
@@ -41,7 +41,18 @@ class Aside:
             self.rows.pop(0)
 
     def table(self) -> pa.Table | None:
-        return pa.concat_tables(self.rows, promote_options="permissive") if self.rows else None
+        """The kept rows as they came; columns that came with several types are shown as text."""
+        if not self.rows:
+            return None
+        try:
+            return pa.concat_tables(self.rows, promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            return pa.concat_tables([_as_text(rows) for rows in self.rows], promote_options="permissive")
+
+
+def _as_text(rows: pa.Table) -> pa.Table:
+    columns = [[None if value is None else str(value) for value in column.to_pylist()] for column in rows.columns]
+    return pa.table([pa.array(column, pa.string()) for column in columns], names=rows.column_names)
 
 
 class Intake:
@@ -111,12 +122,13 @@ class Intake:
         for column in self.stream.columns:
             values = rows.column(column.name) if column.name in rows.column_names else pa.nulls(rows.num_rows)
             array, wrong = _cast(values, arrow_type(column.type))
-            if not column.nullable:
-                missing = np.asarray(array.is_null()) & ~wrong
-                self.rejected.put(rows.filter(pa.array(missing)), f"{column.name} is null")
-                bad |= missing
+            wrong &= ~bad  # a row is rejected once, for the first thing that is wrong with it
             self.rejected.put(rows.filter(pa.array(wrong)), f"{column.name} is not {column.type}")
             bad |= wrong
+            if not column.nullable:
+                missing = np.asarray(array.is_null()) & ~bad
+                self.rejected.put(rows.filter(pa.array(missing)), f"{column.name} is null")
+                bad |= missing
             arrays.append(array)
         if bad.any():
             keep = pa.array(~bad)
@@ -131,7 +143,7 @@ class Intake:
             return np.full(kept.num_rows, arrival, np.int64), kept
         times = columns[self._ordinal(self.stream.timestamp)]
         missing = ~times.valid_mask()
-        strange = ~missing & (np.abs(times.values) > MAX_TIMESTAMP)
+        strange = ~missing & ((times.values > MAX_TIMESTAMP) | (times.values < -MAX_TIMESTAMP))
         self.rejected.put(kept.filter(pa.array(missing)), f"{self.stream.timestamp} is null")
         self.rejected.put(kept.filter(pa.array(strange)), f"{self.stream.timestamp} is out of range")
         good = ~missing & ~strange
@@ -148,7 +160,11 @@ def _cast(
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
     none = np.zeros(len(values), np.bool_)
-    if values.type == wanted or pa.types.is_dictionary(values.type):
+    if pa.types.is_dictionary(values.type):
+        if values.type.value_type == wanted:
+            return values, none
+        values = values.dictionary_decode()
+    if values.type == wanted:
         return values, none
     try:
         return _checked_cast(values, wanted), none
@@ -157,11 +173,31 @@ def _cast(
 
 
 def _checked_cast(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """ArrowInvalid and its kin when a value does not fit; only what is finer than a microsecond is cut off."""
     if pa.types.is_timestamp(wanted) and pa.types.is_timestamp(values.type):
-        return values.cast(pa.timestamp("us", values.type.tz), safe=False).view(pa.int64()).view(wanted)
+        finer = values.type.unit == "ns"
+        return values.cast(pa.timestamp("us", values.type.tz), safe=not finer).view(pa.int64()).view(wanted)
     if pa.types.is_timestamp(wanted) and pa.types.is_string(values.type):
         return _read_times(values).view(wanted)
+    if pa.types.is_duration(wanted):
+        return _read_durations(values)
     return values.cast(wanted)
+
+
+def _read_durations(values: pa.Array) -> pa.Array:
+    """Numbers are microseconds, as sinks write them; texts are numbers or intervals such as `90 seconds`."""
+    if pa.types.is_duration(values.type):
+        return values.cast(pa.duration("us"), safe=values.type.unit != "ns")
+    if not pa.types.is_string(values.type):
+        return values.cast(pa.int64()).view(pa.duration("us"))
+    return pa.array([None if text is None else _duration(text) for text in values.to_pylist()], pa.duration("us"))
+
+
+def _duration(text: str) -> int:
+    try:
+        return int(text) if text.strip().lstrip("+-").isdigit() else parse_duration(text)
+    except ValueError as error:
+        raise pa.ArrowInvalid(str(error)) from None
 
 
 def _read_times(values: pa.Array) -> pa.Array:
@@ -181,4 +217,4 @@ def _cast_each(values: pa.Array, wanted: pa.DataType) -> tuple[pa.Array, np.ndar
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
             results.append(pa.scalar(None, wanted))
             wrong[place] = True
-    return pa.array([scalar.as_py() for scalar in results], wanted), wrong
+    return pa.concat_arrays([pa.repeat(scalar, 1) for scalar in results]), wrong

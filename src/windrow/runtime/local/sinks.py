@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -57,12 +58,27 @@ class _FileSink:
 
 def _json(table: pa.Table, path: Path) -> None:
     with path.open("w", encoding="utf-8") as file:
-        for row in table.to_pylist():
-            file.write(json.dumps(row, default=_plain, ensure_ascii=False) + "\n")
+        file.writelines(f"{line}\n" for line in json_lines(table))
+
+
+def json_lines(table: pa.Table) -> Iterator[str]:
+    """Rows as JSON: times as ISO texts, intervals as microseconds, decimals, bytes and NaN as texts."""
+    columns = [_json_values(column) for column in table.columns]
+    for row in zip(*columns, strict=True):
+        named = dict(zip(table.column_names, row, strict=True))
+        yield json.dumps(named, default=_plain, ensure_ascii=False, allow_nan=False)
+
+
+def _json_values(column: pa.ChunkedArray) -> list[Any]:
+    if pa.types.is_floating(column.type):
+        return [value if value is None or math.isfinite(value) else str(value) for value in column.to_pylist()]
+    try:
+        return list(column.to_pylist())
+    except OverflowError:  # times that Python's calendar does not have
+        return list(column.cast(pa.int64()).to_pylist())
 
 
 def _plain(value: Any) -> Any:
-    """Times as ISO texts, intervals as microseconds, decimals and bytes as texts."""
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, timedelta):
@@ -71,9 +87,17 @@ def _plain(value: Any) -> Any:
 
 
 def _csv(table: pa.Table, path: Path) -> None:
-    plain = [pa.array(column.to_pylist(), column.type) for column in table.columns]
-    shown = [column.cast(pa.int64()) if pa.types.is_duration(column.type) else column for column in plain]
+    shown = [_csv_column(column) for column in table.columns]
     pa.csv.write_csv(pa.table(shown, names=table.column_names), path)
+
+
+def _csv_column(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    if pa.types.is_duration(column.type):
+        return column.cast(pa.int64())
+    if pa.types.is_binary(column.type) or pa.types.is_nested(column.type):
+        texts = [None if value is None else json.dumps(value, default=_plain) for value in column.to_pylist()]
+        return pa.array([text if text is None else text.strip('"') for text in texts], pa.string())
+    return column
 
 
 def _parquet(table: pa.Table, path: Path) -> None:
@@ -84,8 +108,8 @@ _WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {"json": _json, "csv": _
 
 
 def _print(query: str, table: pa.Table) -> None:
-    for row in table.to_pylist():
-        sys.stdout.write(f"{query}: {json.dumps(row, default=_plain, ensure_ascii=False)}\n")
+    for line in json_lines(table):
+        sys.stdout.write(f"{query}: {line}\n")
 
 
 def _function(name: str) -> Sink:

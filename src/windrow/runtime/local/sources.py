@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +32,14 @@ def source_of(connector: Connector, columns: tuple[ColumnDefinition, ...]) -> It
 
 
 def tables_of(data: Any, chunk: int = CHUNK) -> Iterator[pa.Table]:
-    """Arrow tables from Arrow, pandas, or an iterable of rows or batches."""
+    """Arrow tables from Arrow, pandas, other frames that give Arrow, or an iterable of rows or batches."""
     if isinstance(data, pa.Table | pa.RecordBatch):
         table = data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
         yield from (table.slice(first, chunk) for first in range(0, table.num_rows, chunk))
-    elif hasattr(data, "to_dict") and hasattr(data, "columns"):
+    elif hasattr(data, "to_dict") and hasattr(data, "index"):
         yield from tables_of(pa.Table.from_pandas(data, preserve_index=False), chunk)
+    elif hasattr(data, "__arrow_c_stream__") and not isinstance(data, pa.RecordBatchReader):
+        yield from tables_of(pa.table(data), chunk)
     elif isinstance(data, Iterable):
         yield from _from_rows(data, chunk)
     else:
@@ -46,7 +48,7 @@ def tables_of(data: Any, chunk: int = CHUNK) -> Iterator[pa.Table]:
 
 
 def _from_rows(rows: Iterable[Any], chunk: int) -> Iterator[pa.Table]:
-    waiting: list[Mapping[str, Any]] = []
+    waiting: list[Any] = []
     for row in rows:
         if isinstance(row, pa.Table | pa.RecordBatch):
             yield from tables_of(row, chunk)
@@ -59,8 +61,9 @@ def _from_rows(rows: Iterable[Any], chunk: int) -> Iterator[pa.Table]:
         yield rows_table(waiting)
 
 
-def rows_table(rows: list[Mapping[str, Any]]) -> pa.Table:
+def rows_table(rows: Sequence[Any]) -> pa.Table:
     """A table of dictionaries; a column whose values have several types becomes text, to be judged at the intake."""
+    rows = [row if isinstance(row, Mapping) else {UNPARSABLE: repr(row)} for row in rows]
     names = list(dict.fromkeys(name for row in rows for name in row))
     return pa.table([_array([row.get(name) for row in rows]) for name in names], names=names)
 
@@ -68,7 +71,7 @@ def rows_table(rows: list[Mapping[str, Any]]) -> pa.Table:
 def _array(values: list[Any]) -> pa.Array:
     try:
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
         return pa.array([None if value is None else str(value) for value in values], pa.string())
 
 
@@ -94,8 +97,12 @@ def _paths(connector: Connector) -> list[Path]:
 
 
 def _read(paths: list[Path], form: str, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
+    """The files one after the other; one that cannot be read counts as a row that cannot be read."""
     for path in paths:
-        yield from _FORMATS[form](path, columns)
+        try:
+            yield from _FORMATS[form](path, columns)
+        except (pa.ArrowException, OSError) as error:
+            yield pa.table({UNPARSABLE: [f"{path.name}: {error}"]})
 
 
 def _parquet(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
@@ -106,9 +113,20 @@ def _parquet(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.T
 
 
 def _csv(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
-    """Everything is read as text; the intake decides what fits the declared types, row by row."""
-    texts = pa.csv.ConvertOptions(
-        column_types={column.name: pa.string() for column in columns}, strings_can_be_null=True
+    """Everything is read as text; the intake decides what fits the declared types, row by row.
+
+    Nothing between two commas is null, "" is an empty text; columns that are not declared are not read.
+    """
+    if not path.stat().st_size:
+        return
+    names = [column.name for column in columns]
+    convert = pa.csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.binary()),
+        include_columns=names,
+        include_missing_columns=True,
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
     )
     bad: list[str] = []
 
@@ -117,31 +135,50 @@ def _csv(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table
         return "skip"
 
     parse = pa.csv.ParseOptions(invalid_row_handler=skip)
-    for batch in pa.csv.open_csv(path, convert_options=texts, parse_options=parse):
-        yield from tables_of(batch)
+    for batch in pa.csv.open_csv(path, convert_options=convert, parse_options=parse):
+        yield from tables_of(_decoded(batch))
     if bad:
         yield pa.table({UNPARSABLE: pa.array(bad, pa.string())})
 
 
+def _decoded(batch: pa.RecordBatch) -> pa.Table:
+    """Texts of bytes; rows with bytes that are no text cannot be read."""
+    try:
+        return pa.table([column.cast(pa.string()) for column in batch.columns], names=batch.schema.names)
+    except pa.ArrowInvalid:
+        return rows_table([_decoded_row(row) for row in batch.to_pylist()])
+
+
+def _decoded_row(row: dict[str, bytes | None]) -> dict[str, str | None]:
+    try:
+        return {name: None if value is None else value.decode() for name, value in row.items()}
+    except UnicodeDecodeError:
+        return {UNPARSABLE: ",".join("" if value is None else repr(value)[2:-1] for value in row.values())}
+
+
 def _json(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
     schema = pa.schema([(column.name, arrow_type(column.type)) for column in columns])
+    options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     try:
-        options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-        yield from tables_of(pa.json.read_json(path, parse_options=options))
-    except pa.ArrowInvalid:
+        table = pa.json.read_json(path, parse_options=options)
+    except pa.ArrowException:
         yield from _json_lines(path)
+    else:
+        yield from tables_of(table)
 
 
 def _json_lines(path: Path) -> Iterator[pa.Table]:
-    """Line by line, for files in which something is wrong."""
+    """Line by line, for files in which something is wrong, or of a type that Arrow does not read from JSON."""
 
     def read() -> Iterator[Mapping[str, Any]]:
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        for line in path.read_bytes().split(b"\n"):
+            if not line.strip():
+                continue
             try:
-                row = json.loads(line)
-                yield row if isinstance(row, dict) else {UNPARSABLE: line}
+                row = json.loads(line.decode())
+                yield row if isinstance(row, dict) else {UNPARSABLE: line.decode()}
             except ValueError:
-                yield {UNPARSABLE: line}
+                yield {UNPARSABLE: line.decode(errors="replace")}
 
     yield from tables_of(read())
 
