@@ -10,7 +10,7 @@ from typing import Any
 import oracle
 from running import Node, Source
 
-from windrow.batch import Batch
+from windrow.batch import Batch, Column
 from windrow.operators import (
     AntiJoin,
     DistinctStar,
@@ -69,7 +69,7 @@ class Strategy:
         plain = Node(TimeWindow(RangeLifetime(10 if name == "l" else 15)), Source(name))
         return Node(NegativeTuples(), plain) if self.told else plain
 
-    def of(self, name: str) -> StructureKind:  # noqa: ARG002
+    def of(self, name: str) -> StructureKind:
         """The structure for the rows of a window."""
         return self.weakest
 
@@ -97,8 +97,12 @@ def positive(rows: Batch) -> Any:
     return (v.values > 0) & v.valid_mask()
 
 
+def nth(ordinal: int) -> Callable[[Batch], Column]:
+    return lambda rows: rows.columns[ordinal]
+
+
 def columns(*ordinals: int) -> Projection:
-    return Projection(tuple((lambda rows, i=i: rows.columns[i]) for i in ordinals))
+    return Projection(tuple(nth(ordinal) for ordinal in ordinals))
 
 
 def _join(a: str, b: str, keys: tuple[int, ...] = (0,), residual: Any = None) -> Callable[[Strategy], Node]:
@@ -116,9 +120,7 @@ def _semi_of(s: Strategy, a: str, b: str, keys: tuple[int, ...] = (0,), residual
 def _set(which: Multiplicity, a: str, b: str) -> Callable[[Strategy], Node]:
     def build(s: Strategy) -> Node:
         kv = columns(0, 2)
-        return Node(
-            MultiplicityOperator(which, (s.of(a), s.of(b))), Node(kv, s.window(a)), Node(kv, s.window(b))
-        )
+        return Node(MultiplicityOperator(which, (s.of(a), s.of(b))), Node(kv, s.window(a)), Node(kv, s.window(b)))
 
     return build
 
@@ -146,9 +148,7 @@ def _join_of_negation(s: Strategy) -> Node:
 
 def _negation_of_join(s: Strategy) -> Node:
     """The same with the negation pulled up."""
-    join = Node(
-        Join((0,), (0,), left_structure=s.of("l"), right_structure=s.of("f")), s.window("l"), s.window("f")
-    )
+    join = Node(Join((0,), (0,), left_structure=s.of("l"), right_structure=s.of("f")), s.window("l"), s.window("f"))
     semi = SemiJoin(8, (0,), (0,), left_structure=s.strict, right_structure=s.of("r"))
     return Node(AntiJoin(semi), join, s.window("r"))
 
@@ -175,8 +175,8 @@ def _group_of_group(s: Strategy) -> Node:
 
 
 _QUANTILE = "(list(v ORDER BY v) FILTER (v IS NOT NULL))[greatest(1, ceil(0.3 * count(v)))::BIGINT]"
-_FIRST = "(list(v ORDER BY \"at\", v) FILTER (v IS NOT NULL))[1]"
-_LAST = "(list(s ORDER BY \"at\", s) FILTER (s IS NOT NULL))[-1]"
+_FIRST = '(list(v ORDER BY "at", v) FILTER (v IS NOT NULL))[1]'
+_LAST = '(list(s ORDER BY "at", s) FILTER (s IS NOT NULL))[-1]'
 _NOT_IN = "FROM l WHERE l.v NOT IN (SELECT v FROM r WHERE r.k = l.k)"
 
 CASES: dict[str, Case] = {
@@ -188,9 +188,7 @@ CASES: dict[str, Case] = {
     ),
     "join": Case("SELECT * FROM l JOIN r ON l.k = r.k", _join("l", "r")),
     "join on strings": Case("SELECT * FROM l JOIN r ON l.k = r.k AND l.s = r.s", _join("l", "r", (0, 2))),
-    "join with residual": Case(
-        "SELECT * FROM l JOIN r ON l.k = r.k AND l.v < r.v", _join("l", "r", (0,), smaller)
-    ),
+    "join with residual": Case("SELECT * FROM l JOIN r ON l.k = r.k AND l.v < r.v", _join("l", "r", (0,), smaller)),
     "cross join": Case("SELECT * FROM l JOIN r ON l.v < r.v", _join("l", "r", (), smaller)),
     "join with count window": Case("SELECT * FROM l JOIN f ON l.k = f.k", _join("l", "f")),
     "semi-join": Case(
@@ -242,9 +240,7 @@ CASES: dict[str, Case] = {
         "SELECT DISTINCT k FROM f",
         lambda s: Node(distinct_strict(s.strict), Node(columns(0), s.window("f"))),
     ),
-    "except all": Case(
-        "SELECT k, s FROM l EXCEPT ALL SELECT k, s FROM r", _set(Multiplicity.EXCEPT_ALL, "l", "r")
-    ),
+    "except all": Case("SELECT k, s FROM l EXCEPT ALL SELECT k, s FROM r", _set(Multiplicity.EXCEPT_ALL, "l", "r")),
     "except": Case("SELECT k, s FROM l EXCEPT SELECT k, s FROM r", _set(Multiplicity.EXCEPT, "l", "r")),
     "except over count window": Case(
         "SELECT k, s FROM f EXCEPT ALL SELECT k, s FROM l", _set(Multiplicity.EXCEPT_ALL, "f", "l")
@@ -252,9 +248,7 @@ CASES: dict[str, Case] = {
     "intersect all": Case(
         "SELECT k, s FROM l INTERSECT ALL SELECT k, s FROM r", _set(Multiplicity.INTERSECT_ALL, "l", "r")
     ),
-    "intersect": Case(
-        "SELECT k, s FROM l INTERSECT SELECT k, s FROM r", _set(Multiplicity.INTERSECT, "l", "r")
-    ),
+    "intersect": Case("SELECT k, s FROM l INTERSECT SELECT k, s FROM r", _set(Multiplicity.INTERSECT, "l", "r")),
     "join of negation": Case(
         "SELECT * FROM l JOIN f ON l.k = f.k WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.k = l.k)",
         _join_of_negation,
@@ -273,9 +267,7 @@ CASES: dict[str, Case] = {
     "ungrouped": Case(
         "SELECT count(*), sum(v), max(s) FROM l", _group("l", (), Count(), IntegerSum(1, BIGINT), maximum(2))
     ),
-    "ungrouped, over count window": Case(
-        "SELECT count(*), min(v) FROM f", _group("f", (), Count(), minimum(1))
-    ),
+    "ungrouped, over count window": Case("SELECT count(*), min(v) FROM f", _group("f", (), Count(), minimum(1))),
     "extremes": Case(
         "SELECT k, min(v), max(v), min(s), max(s) FROM r GROUP BY k",
         _group("r", (0,), minimum(1), maximum(1), minimum(2), maximum(2)),
@@ -313,7 +305,7 @@ CASES: dict[str, Case] = {
         _group_of_group,
     ),
     "limit": Case(
-        "SELECT * FROM l ORDER BY v DESC NULLS LAST, k NULLS FIRST, s NULLS FIRST, \"at\" LIMIT 3 OFFSET 1",
+        'SELECT * FROM l ORDER BY v DESC NULLS LAST, k NULLS FIRST, s NULLS FIRST, "at" LIMIT 3 OFFSET 1',
         lambda s: Node(Limit((SortColumn(1, True, False),), 3, 1, s.of("l")), s.window("l")),
     ),
     "limit by strings": Case(

@@ -11,7 +11,6 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-
 from running import SCHEMA, Row
 
 InView = Callable[[Sequence[Row], int], list[Row]]
@@ -20,7 +19,12 @@ _CONNECTION = duckdb.connect(config={"threads": 1})
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
     """As a source delivers them: by time, then by values, nulls first."""
-    return sorted(rows, key=lambda row: (row[0], *((v is not None, "" if v is None else v) if isinstance(v, str | None) else (True, v) for v in row[1:])))
+    return sorted(rows, key=lambda row: (row[0], *((value is not None, _filled(value)) for value in row[1:])))
+
+
+def _filled(value: Any) -> Any:
+    """Nulls compare only with nulls, so what stands for them does not matter."""
+    return 0 if value is None else value
 
 
 def last(length: int, ago: int = 0) -> InView:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -96,7 +97,7 @@ def test_one_big_insert_equals_many_small_ones(kind, rows, cuts):
     every = lifetimes(kind, 0, rows)
     one, many = STRUCTURES[kind](), STRUCTURES[kind]()
     one.insert(*batch(every, dictionary))
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         many.insert(*batch(every[start:end], dictionary))
     assert bag(one.scan()) == bag(many.scan())
     for time in (5, 12, 40):

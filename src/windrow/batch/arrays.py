@@ -32,4 +32,4 @@ def ranges(starts: Int64s, counts: Int64s) -> Int64s:
     ends = np.cumsum(counts)
     if not len(ends):
         return np.zeros(0, np.int64)
-    return np.arange(ends[-1]) + np.repeat(starts - ends + counts, counts)  # type: ignore[no-any-return]
+    return np.arange(ends[-1]) + np.repeat(starts - ends + counts, counts)

@@ -1,7 +1,8 @@
 """Kernels: changes in, changes out, one segment of time after the other; state is passed in.
 
-An operator is a frozen specification with two verbs, `fresh_state()` and `step(state, inputs, segment)`; operators know
-columns by position, and conditions and expressions as functions on batches. Nothing here knows SQL text, plans or Spark.
+An operator is a frozen specification with two verbs, `fresh_state()` and `step(state, inputs, segment)`; operators
+know columns by position, and conditions and expressions as functions on batches. Nothing here knows SQL text, plans
+or Spark.
 """
 
 from windrow.operators.count_window import RangeWindowSlidingByRows, RowsWindow, RowsWindowSlidingInTime

@@ -53,7 +53,7 @@ class GroupByState(Parts):
 
     def parts(self) -> Mapping[str, Part]:
         named = {f"aggregate{i}": cast(Part, part) for i, part in enumerate(self.accumulators)}
-        kept = {"groups": self.groups, "rows": self.rows, "shown": self.shown, "ends": self.ends}
+        kept: dict[str, Part] = {"groups": self.groups, "rows": self.rows, "shown": self.shown, "ends": self.ends}
         return {**kept, "begun": self.begun, **named}
 
 
@@ -169,16 +169,14 @@ class GroupBy:
         )
         return concat([opened, closed])
 
-    def _changed(
-        self, versions: Versions, first: Bools, old_present: Bools, old: tuple[Column, ...]
-    ) -> Bools:
+    def _changed(self, versions: Versions, first: Bools, old_present: Bools, old: tuple[Column, ...]) -> Bools:
         """The versions that differ from the one before, which for the first of a group is the row shown so far."""
         words = words_of(versions.columns, len(first))
         before, present_before = np.empty_like(words), np.empty(len(first), np.bool_)
         before[1:], present_before[1:] = words[:-1], versions.present[:-1]
         before[first], present_before[first] = words_of(old, len(old_present)), old_present
         same = (words == before).all(axis=1) & versions.present & present_before
-        return ~same & (versions.present | present_before)
+        return np.asarray(~same & (versions.present | present_before))
 
     def _rows(self, state: GroupByState, versions: Versions, kept: Int64s, until: Int64s) -> Batch:
         keys = state.groups.columns(versions.group[kept])

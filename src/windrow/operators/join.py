@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,14 @@ from windrow.batch.words import any_null, words_of
 from windrow.operators.operator import Parts, Predicate
 from windrow.state import STRUCTURES, Structure, StructureKind
 from windrow.state.snapshot import Part, Piece
+
+
+class Pairs(NamedTuple):
+    """What a step finds: pairs of the left's new rows, with their positions in the left input, and of its old ones."""
+
+    of_new_left: Batch
+    positions: Int64s
+    of_old_left: Batch
 
 
 class JoinState(Parts):
@@ -64,35 +73,43 @@ class Join:
         return JoinState(self)
 
     def step(self, state: JoinState, inputs: Sequence[Batch], segment: Segment) -> Batch:
-        left, left_ids = self._identify(state, inputs[0], self.left_keys)
-        right, right_ids = self._identify(state, inputs[1], self.right_keys)
-        state.right.insert(right_ids, right)
-        new_left = paired(*_matches(left, left_ids, state.right, right))
-        new_right, partners = _matches(right, right_ids, state.left, left)
-        old_left = paired(partners, new_right)
-        state.left.insert(left_ids, left)
-        for side in (state.left, state.right):
-            state.keys.release(side.expire_until(segment.end).keys)
-        pairs = concat([new_left, old_left])
+        found = self.pairs(state, inputs, segment)
+        pairs = concat([found.of_new_left, found.of_old_left])
         if self.residual is not None and len(pairs):
             pairs = pairs.take(self.residual(pairs))
         return pairs.sorted_by_time()
 
-    def _identify(self, state: JoinState, rows: Batch, keys: tuple[int, ...]) -> tuple[Batch, Int64s]:
-        columns = rows.select(keys)
+    def pairs(self, state: JoinState, inputs: Sequence[Batch], segment: Segment) -> Pairs:
+        """The pairs with equal keys; both inputs become part of the state."""
+        left, left_ids, places = self._identify(state, inputs[0], self.left_keys)
+        right, right_ids, _ = self._identify(state, inputs[1], self.right_keys)
+        state.right.insert(right_ids, right)
+        positions, new_left, partners = _matches(left, left_ids, state.right, right)
+        of_new_left = paired(new_left, partners)
+        _, new_right, partners = _matches(right, right_ids, state.left, left)
+        of_old_left = paired(partners, new_right)
+        state.left.insert(left_ids, left)
+        for side in (state.left, state.right):
+            state.keys.release(side.expire_until(segment.end).keys)
+        return Pairs(of_new_left, positions if places is None else places[positions], of_old_left)
+
+    def _identify(self, state: JoinState, rows: Batch, keys: tuple[int, ...]) -> tuple[Batch, Int64s, Int64s | None]:
+        """The rows that can match, the ids of their keys, and where they were when some have been left out."""
+        columns, places = rows.select(keys), None
         lost = any_null(columns, len(rows))
         if not self.nulls_match and lost.any():
-            rows = rows.take(~lost)
+            places = np.flatnonzero(~lost)
+            rows = rows.take(places)
             columns = rows.select(keys)
         ids = state.keys.intern(words_of(columns, len(rows)))
         state.keys.retain(ids)
-        return rows, ids
+        return rows, ids, places
 
 
-def _matches(rows: Batch, ids: Int64s, other: Structure, like: Batch) -> tuple[Batch, Batch]:
-    """Rows and their partners in the other input's state, side by side; `like` has the partners' columns."""
+def _matches(rows: Batch, ids: Int64s, other: Structure, like: Batch) -> tuple[Int64s, Batch, Batch]:
+    """Positions of rows, the rows, and their partners in the other input's state, which has the columns of `like`."""
     positions, partners = other.probe(ids, rows.ts, rows.exp)
-    return rows.take(positions), partners if len(partners) else like.slice(0, 0)
+    return positions, rows.take(positions), partners if len(partners) else like.slice(0, 0)
 
 
 def paired(left: Batch, right: Batch) -> Batch:

@@ -149,7 +149,9 @@ def _moved(
             roots[0] = change_count(roots[0], row, 0, 1, order, none, nodes, tally, path)
             before += 1
         if position <= last:
-            inner = row if position >= first else (nodes[element_at(roots[0], first, nodes), 0] if before >= first else -1)
+            inner = (
+                row if position >= first else (nodes[element_at(roots[0], first, nodes), 0] if before >= first else -1)
+            )
             outer = nodes[element_at(roots[0], last + 1, nodes), 0] if before > last else -1
             if inner >= 0:
                 times[count], ids[count], changes[count] = time[i], inner, by

@@ -1,14 +1,15 @@
 """Operators that are a function of multiplicities: DISTINCT, EXCEPT, INTERSECT, with and without ALL.
 
-Let v1 and v2 be how often a row is in the left and the right input at an instant. The answer has the row m(v1, v2) times:
+Let v1 and v2 be how often a row is in the left and the right input at an instant. The answer has the row m(v1, v2)
+times:
 
     DISTINCT       1 if v1 > 0              (strict, with counters: thesis 3.2.2)
     EXCEPT ALL     max(v1 − v2, 0)          EXCEPT       1 if v1 > 0 and v2 = 0
     INTERSECT ALL  min(v1, v2)              INTERSECT    1 if v1 > 0 and v2 > 0
 
-On every arrival and expiry the multiplicity is recomputed and the difference comes out (2.2.2 prints conditions for the
-single cases; some are off by one). A copy that comes and goes within the segment is one tuple with both ends; a copy
-that stays is open, and a later negative tuple closes it. Costs one hash a row and a constant an event; keeps two
+On every arrival and expiry the multiplicity is recomputed and the difference comes out (2.2.2 prints conditions for
+the single cases; some are off by one). A copy that comes and goes within the segment is one tuple with both ends; a
+copy that stays is open, and a later negative tuple closes it. Costs one hash a row and a constant an event; keeps two
 counters a row value that is present, and the ends that are to come.
 """
 

@@ -176,5 +176,3 @@ class AppendOnly:
         shown = tuple(column for place, column in enumerate(born.columns) if place not in self.ends)
         lasting = born.with_columns(shown).with_lifetimes(born.ts, exp)
         return lasting.take(lasting.ts < lasting.exp)
-
-

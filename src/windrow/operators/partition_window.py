@@ -3,9 +3,9 @@
     PARTITION BY k ROWS N        a row leaves when the N-th row after it with the same k arrives
     PARTITION BY k WHERE p       the newest row of each k, in view only while p is true of it
 
-Rows with the same k stand in one line; a new row goes to its back and, when the line is full, the front leaves. Ends that
-fall into the segment are written into the tuple, the others are told by negative tuples. Costs a constant a row; a value
-of k that has once been seen is never forgotten.
+Rows with the same k stand in one line; a new row goes to its back and, when the line is full, the front leaves. Ends
+that fall into the segment are written into the tuple, the others are told by negative tuples. Costs a constant a row;
+a value of k that has once been seen is never forgotten.
 """
 
 from __future__ import annotations

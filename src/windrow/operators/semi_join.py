@@ -5,12 +5,11 @@ right's keys. Then both are bilinear again:
 
     semi = left ⋈ present        anti = left − left ⋈ present
 
-With a residual condition presence belongs to the left row and not to a key: `present` is then the DISTINCT of the left
-rows that the inner join with the residual finds, joined back on the whole row. A null key matches nothing: such rows
-are never in the semi-join, and always in the anti-join.
+With a residual condition presence belongs to the left row and not to a key: `present` is then the DISTINCT of the
+left rows that the inner join with the residual finds, joined back on the whole row. A null key matches nothing: such
+rows are never in the semi-join, and always in the anti-join.
 
-Costs what the join and the DISTINCT cost; the anti-join also hashes its output once, to drop what it says and takes back
-in the same breath.
+Costs what the join and the DISTINCT cost.
 """
 
 from __future__ import annotations
@@ -19,10 +18,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from windrow.batch.batch import Batch, Segment, concat
-from windrow.batch.consolidation import consolidate
 from windrow.operators.distinct import distinct_strict
-from windrow.operators.join import Join, JoinState
+from windrow.operators.join import Join, JoinState, Pairs
 from windrow.operators.multiplicity import MultiplicityOperator, MultiplicityState
 from windrow.operators.operator import Parts, Predicate
 from windrow.state import StructureKind
@@ -90,6 +90,12 @@ class SemiJoin:
         return SemiJoinState(self)
 
     def step(self, state: SemiJoinState, inputs: Sequence[Batch], segment: Segment) -> Batch:
+        matched = self.matches(state, inputs, segment)
+        both = concat([matched.of_new_left, matched.of_old_left])
+        return both.with_columns(both.columns[: self.left_width]).sorted_by_time()
+
+    def matches(self, state: SemiJoinState, inputs: Sequence[Batch], segment: Segment) -> Pairs:
+        """The left's rows with what is present of the right."""
         left, right = inputs
         if state.found is None:
             candidates = right.with_columns(right.select(self.right_keys))
@@ -97,8 +103,7 @@ class SemiJoin:
             pairs = self.finding.step(state.found, inputs, segment)
             candidates = pairs.with_columns(pairs.columns[: self.left_width])
         present = self.presence.step(state.present, (candidates,), segment)
-        matched = self.matching.step(state.matched, (left, present), segment)
-        return matched.with_columns(matched.columns[: self.left_width])
+        return self.matching.pairs(state.matched, (left, present), segment)
 
 
 @dataclass(frozen=True)
@@ -111,5 +116,12 @@ class AntiJoin:
         return self.semi.fresh_state()
 
     def step(self, state: SemiJoinState, inputs: Sequence[Batch], segment: Segment) -> Batch:
-        matched = self.semi.step(state, inputs, segment)
-        return consolidate(concat([inputs[0], matched.negated()])).sorted_by_time()
+        (left, _), width = inputs, self.semi.left_width
+        matched = self.semi.matches(state, inputs, segment)
+        # A match that covers a new row's whole life takes it back in the same breath: neither is said.
+        pairs, rows = matched.of_new_left, matched.positions
+        whole = (pairs.ts == left.ts[rows]) & (pairs.exp == left.exp[rows])
+        covers = np.bincount(rows[whole], pairs.sign[whole] * left.sign[rows[whole]], len(left)) > 0
+        taken_back = concat([pairs.take(~whole), matched.of_old_left])
+        taken_back = taken_back.with_columns(taken_back.columns[:width]).negated()
+        return concat([left.take(~covers), taken_back]).sorted_by_time()

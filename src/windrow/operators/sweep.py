@@ -1,8 +1,8 @@
 """The sweep: begins and ends of lifetimes in the order of time, the common first half of every strict operator.
 
-Inside a segment a tuple gives up to two events: at its begin the count of its key changes by its sign, at its end by the
-opposite. Ends that lie beyond the segment are filed in a structure until their segment comes; ends that are not known
-are never filed, a negative tuple will bring the event.
+Inside a segment a tuple gives up to two events: at its begin the count of its key changes by its sign, at its end by
+the opposite. Ends that lie beyond the segment are filed in a structure until their segment comes; ends that are not
+known are never filed, a negative tuple will bring the event.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 A retroactive table is one more changelog, a row living from its insertion to its deletion, and its join is the plain
 `Join`: a change revisits the tuples in the window, by the delta rule.
 
-A non-retroactive one (NRR) is looked at once for each stream tuple, as it was when the tuple came: only tuples later than
-a change see it. The result lives as long as the stream tuple, whatever happens to the table, so the pattern of the input
-is kept, and nothing of the stream has to be kept.
+A non-retroactive one (NRR) is looked at once for each stream tuple, as it was when the tuple came: only tuples later
+than a change see it. The result lives as long as the stream tuple, whatever happens to the table, so the pattern of
+the input is kept, and nothing of the stream has to be kept.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ Inserting, removing and probing cost a constant a row or match.
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from windrow.batch.arrays import Bools, Int8s, Int64s, grown
@@ -151,7 +150,14 @@ def _unlink(slots: Int64s, key: Int64s, heads: Int64s, following: Int64s, previo
 
 @compiled
 def _count_matches(
-    keys: Int64s, ts: Int64s, exp: Int64s, heads: Int64s, following: Int64s, begins: Int64s, ends: Int64s, counts: Int64s
+    keys: Int64s,
+    ts: Int64s,
+    exp: Int64s,
+    heads: Int64s,
+    following: Int64s,
+    begins: Int64s,
+    ends: Int64s,
+    counts: Int64s,
 ) -> None:
     for i in range(len(keys)):
         if keys[i] < 0 or keys[i] >= len(heads):

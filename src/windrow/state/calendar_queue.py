@@ -69,7 +69,7 @@ class CalendarQueue(RowsInPieces):
             gone = found[:count]
         self._day = max(self._day, last_day)
         self._filed -= len(gone)
-        if _FEWEST < self.partitions and 4 * self._filed < _ROWS_IN_A_PARTITION * self.partitions:
+        if self.partitions > _FEWEST and 4 * self._filed < _ROWS_IN_A_PARTITION * self.partitions:
             self._file_anew(without=gone)
         return gone
 

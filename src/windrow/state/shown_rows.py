@@ -1,4 +1,4 @@
-"""The row that each key shows at present, if any: what a group-by replaces (thesis 3.5.2, the exception for grouping)."""
+"""The row that each key shows at present, if any: what a group-by replaces (thesis 3.5.2, the exception)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Snapshots in pieces: what a checkpoint writes, and how it is put together again.
 
-A state is a list of named pieces, its manifest. A piece never changes: when its content does, it comes under a new name.
-So a snapshot that is told which names are already stored hands over only what is new, and sliding on means writing the
-newest pieces and leaving the oldest out of the manifest.
+A state is a list of named pieces, its manifest. A piece never changes: when its content does, it comes under a new
+name. So a snapshot that is told which names are already stored hands over only what is new, and sliding on means
+writing the newest pieces and leaving the oldest out of the manifest.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a state structure promises: rows under keys, found by key, gone when their time is over.
 
-The structures differ in how they find the rows that have ended, and in nothing that a kernel can see. Rows that take each
-other back (same row, same end, opposite signs) may leave together before their end, from the next `expire_until` on:
-until then a probe sees both, since inside a segment the earlier of them still counts.
+The structures differ in how they find the rows that have ended, and in nothing that a kernel can see. Rows that take
+each other back (same row, same end, opposite signs) may leave together before their end, from the next `expire_until`
+on: until then a probe sees both, since inside a segment the earlier of them still counts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Structure(Protocol):
         ...
 
     def expire_until(self, time: int) -> Kept:
-        """Remove, and return, the rows with exp ≤ time, and pairs that cancel each other (those may have a later exp)."""
+        """Remove, and return, the rows with exp ≤ time, and pairs that cancel each other (their exp may be later)."""
         ...
 
     def probe(self, keys: Int64s, ts: Int64s, exp: Int64s) -> Matches:

@@ -34,7 +34,7 @@ class IntegerAverages(LimbSums):
         total = sums.hi.astype(np.float64) * 2.0**64 + sums.lo.view(np.uint64).astype(np.float64)
         narrow = sums.hi == sums.lo >> 63
         total = np.where(narrow, sums.lo.astype(np.float64), total)
-        return column(DOUBLE, total / np.maximum(sums.count, 1), sums.count > 0)
+        return column(DOUBLE, total / np.maximum(sums.values, 1), sums.values > 0)
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,12 @@ class DecimalAverages(LimbSums):
 
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         sums = self.sums(events, values[0])
-        return column(self._type, self._quotients(sums), sums.count > 0)
+        return column(self._type, self._quotients(sums), sums.values > 0)
 
     def _quotients(self, sums: Sums) -> Array:
         narrow = dtype_of(self._type) != WIDE
         if narrow and bool((np.abs(sums.lo) < 2**61 // self._factor).all()):
-            return _rounded(sums.lo * self._factor, np.maximum(sums.count, 1))
+            return _rounded(sums.lo * self._factor, np.maximum(sums.values, 1))
         # Beyond 64 bits Python's integers are exact; sums this large are rare.
         exact = [_exact_quotient(h, low, n, self._factor) for h, low, n in zip(*sums, strict=True)]
         if narrow:

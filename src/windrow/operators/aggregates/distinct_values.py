@@ -1,7 +1,7 @@
 """Aggregates over distinct values: COUNT(DISTINCT x), SUM(DISTINCT x), AVG(DISTINCT x).
 
-A count is kept for each value of each group; only its changes between zero and more are passed on, so any aggregate over
-them sees each value once. Costs one hash an event.
+A count is kept for each value of each group; only its changes between zero and more are passed on, so any aggregate
+over them sees each value once. Costs one hash an event.
 """
 
 from __future__ import annotations

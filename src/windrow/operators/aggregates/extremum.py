@@ -1,9 +1,9 @@
 """MIN and MAX over rows that leave a group in the order in which they came.
 
 A value is of no interest once a later one is as good: it will leave first. So for each group only a falling (for MIN,
-rising) row of candidates is kept, as a queue: a new value drives out those at the back that it beats, and the front is the
-answer (thesis 2.2.2 remarks that such tuples need not be stored). Rows are numbered as they come; a candidate leaves
-with its number. Costs a constant a row.
+rising) row of candidates is kept, as a queue: a new value drives out those at the back that it beats, and the front
+is the answer (thesis 2.2.2 remarks that such tuples need not be stored). Rows are numbered as they come; a candidate
+leaves with its number. Costs a constant a row.
 """
 
 from __future__ import annotations
@@ -124,5 +124,3 @@ def _sweep(
                 present[place] = True
             place += 1
     return found, present
-
-

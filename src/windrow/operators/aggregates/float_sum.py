@@ -1,9 +1,9 @@
 """Exact sums of floating-point numbers.
 
-A double is an integer times a power of two, so a sum of doubles is a long integer: a row of digits of 32 bits, each kept
-in 64. Adding and taking away are exact, and a small value is still there when a large one has come and gone; rounding
-happens only when a sum is read. The row of digits covers the exponents that have been seen, three or four digits for
-data of similar size, and grows when others come. Infinities and NaN are counted apart.
+A double is an integer times a power of two, so a sum of doubles is a long integer: a row of digits of 32 bits, each
+kept in 64. Adding and taking away are exact, and a small value is still there when a large one has come and gone;
+rounding happens only when a sum is read. The row of digits covers the exponents that have been seen, three or four
+digits for data of similar size, and grows when others come. Infinities and NaN are counted apart.
 
 Adding costs three additions; reading costs a pass over the digits. (The idea is Kulisch's long accumulator.)
 """
@@ -26,7 +26,7 @@ from windrow.state.snapshot import Piece
 from windrow.types import DOUBLE
 
 _DIGIT = 0xFFFFFFFF
-_LOWEST = 1088  # added to exponents: places of digits start at the smallest subnormal
+_LOWEST = 1152  # added to exponents, so that the places of digits are never negative
 _SPARE = 3  # digits above the highest exponent: the mantissa's own, and carries
 
 

@@ -29,7 +29,7 @@ class Sums(NamedTuple):
 
     hi: Int64s
     lo: Int64s
-    count: Int64s
+    values: Int64s
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class IntegerSums(LimbSums):
 
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         sums = self.sums(events, values[0])
-        return column(self._type, _fitted(sums, self._type), sums.count > 0)
+        return column(self._type, _fitted(sums, self._type), sums.values > 0)
 
 
 def _fitted(sums: Sums, type: Type) -> Array:

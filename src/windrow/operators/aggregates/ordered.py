@@ -132,7 +132,7 @@ class Middle(_InOrder):
         found, sizes = self._ask(events, argument, in_order(argument), _NO_SECOND)
         lower = column_like(argument, found[:, 0], sizes > 0).values.astype(np.float64)
         upper = column_like(argument, found[:, 1], sizes > 0).values.astype(np.float64)
-        scale = 10.0 ** argument.type.scale if isinstance(argument.type, DecimalType) else 1.0
+        scale = 10.0**argument.type.scale if isinstance(argument.type, DecimalType) else 1.0
         return column(DOUBLE, np.where(lower == upper, lower, lower / 2 + upper / 2) / scale, sizes > 0)
 
 

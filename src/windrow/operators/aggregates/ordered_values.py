@@ -81,7 +81,9 @@ class OrderedValues:
         if name in known:
             return Snapshot((name,))
         nodes = self.nodes[: self.tally[0]].copy()
-        return Snapshot((name,), {name: Piece({"roots": self.roots.copy(), "nodes": nodes, "tally": self.tally.copy()})})
+        return Snapshot(
+            (name,), {name: Piece({"roots": self.roots.copy(), "nodes": nodes, "tally": self.tally.copy()})}
+        )
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         for name, piece in pieces.items():
@@ -172,7 +174,7 @@ def change_count(
                 nodes[above, _LEFT] = new
             else:
                 nodes[above, _RIGHT] = new
-    return new if depth == 0 else root  # type: ignore[no-any-return]
+    return new if depth == 0 else root
 
 
 @compiled
@@ -285,7 +287,5 @@ def _copy_filled(
             node = waiting[depth]
             if old[node, _COUNT] != 0:
                 value, second, count = old[node, _VALUE], old[node, _SECOND], old[node, _COUNT]
-                roots[group] = change_count(
-                    roots[group], value, second, count, ranks, second_ranks, nodes, tally, path
-                )
+                roots[group] = change_count(roots[group], value, second, count, ranks, second_ranks, nodes, tally, path)
             node = old[node, _RIGHT]

@@ -126,5 +126,3 @@ def _spread_of(
         value = difference + (difference_rest + square_rest[i] + error[i] - rest)
         variance[i] = max(value, 0.0) / max(n - 1.0, 1.0)
     return variance
-
-

@@ -1,0 +1,136 @@
+"""Oracle: sums and what is made of them, against exact rational arithmetic, with rows that come and go."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from running import Node, Source, answer, run, stream
+from strategies import few_cuts
+
+from windrow.batch import Dictionary
+from windrow.errors import WindrowError
+from windrow.operators import GroupBy, RangeLifetime, TimeWindow
+from windrow.operators.aggregates import (
+    Aggregate,
+    DecimalAverage,
+    FloatAverage,
+    FloatSum,
+    IntegerSum,
+    Variance,
+)
+from windrow.types import BIGINT, decimal
+
+LENGTH = 8
+doubles = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300),
+    st.sampled_from([1e16, -1e16, 1.0, 1e-300, 5e-324, 0.1, -0.1, 1e300, -0.0]),
+)
+special = st.sampled_from([math.inf, -math.inf, math.nan])
+times = st.integers(0, 30)
+
+
+def values_over_time(rows: list, type: pa.DataType, aggregate: Aggregate, cuts=()) -> dict[int, object]:
+    """The aggregate's value at every instant; rows are (time, value)."""
+    schema = pa.schema([("x", type)])
+    plan = Node(GroupBy((), (aggregate,)), Node(TimeWindow(RangeLifetime(LENGTH)), Source("l")))
+    changes = run(plan, {"l": stream(rows, Dictionary(), schema)}, cuts)
+    return {t: next(iter(answer(changes, t)))[0] for t in range(45)}
+
+
+def alive(rows: list, instant: int) -> list:
+    return [value for ts, value in rows if instant - LENGTH < ts <= instant and value is not None]
+
+
+def close(found: float, exact: Fraction) -> bool:
+    return found == exact or abs(Fraction(found) - exact) <= abs(exact) * Fraction(1, 10**9) + Fraction(5e-324)
+
+
+@given(rows=st.lists(st.tuples(times, doubles | st.none()), max_size=30), cuts=few_cuts)
+@example(rows=[(6, -6e16), (10, 5e-324), (16, -8e-276), (23, -1e156)], cuts=[8, 17, 20])
+def test_float_sums_do_not_drift(rows, cuts):
+    found = values_over_time(rows, pa.float64(), FloatSum(0), cuts)
+    for instant, value in found.items():
+        exact = sum(map(Fraction, alive(rows, instant)), Fraction(0))
+        assert (value is None) if not alive(rows, instant) else close(value, exact)
+
+
+def test_long_runs_leave_nothing_behind():
+    random = np.random.default_rng(7)
+    values = random.normal(size=20_000) * 10.0 ** random.integers(-12, 13, 20_000)
+    rows = [
+        *((int(t), float(v)) for t, v in zip(np.sort(random.integers(0, 20, 20_000)), values, strict=True)),
+        (30, 0.1),
+    ]
+    found = values_over_time(rows, pa.float64(), FloatSum(0))
+    assert found[19] == pytest.approx(math.fsum(alive(rows, 19)), rel=1e-12)
+    assert found[30] == 0.1
+
+
+@given(rows=st.lists(st.tuples(times, doubles), min_size=1, max_size=20), odd=special, at=times)
+def test_infinities_and_nan_are_gone_when_they_leave(rows, odd, at):
+    schema = pa.schema([("x", pa.float64())])
+    every = sorted([*rows, (at, odd)], key=lambda row: row[0])
+    source = stream(every, Dictionary(), schema)
+    plan = Node(GroupBy((), (FloatSum(0), FloatAverage(0))), Node(TimeWindow(RangeLifetime(LENGTH)), Source("l")))
+    changes = run(plan, {"l": source})
+    for instant in range(45):
+        (total, mean) = next(iter(answer(changes, instant)))
+        if at <= instant < at + LENGTH:
+            assert math.isnan(total) if math.isnan(odd) else total == odd
+            assert math.isnan(mean) if math.isnan(odd) else mean == odd
+        elif alive(rows, instant):
+            assert close(total, sum(map(Fraction, alive(rows, instant)), Fraction(0)))
+
+
+@given(rows=st.lists(st.tuples(times, st.floats(-1e6, 1e6).map(lambda x: 1e9 + x)), max_size=20), cuts=few_cuts)
+def test_variance_keeps_its_digits_where_they_cancel(rows, cuts):
+    for instant, value in values_over_time(rows, pa.float64(), Variance(0), cuts).items():
+        present = [Fraction(v) for v in alive(rows, instant)]
+        if len(present) < 2:
+            assert value is None
+            continue
+        mean = sum(present) / len(present)
+        assert value == pytest.approx(float(sum((v - mean) ** 2 for v in present) / (len(present) - 1)), rel=1e-9)
+
+
+large = st.integers(-(2**63), 2**63 - 1)
+
+
+@given(rows=st.lists(st.tuples(times, large | st.none()), max_size=20), cuts=few_cuts)
+def test_integer_sums_are_exact_or_refused(rows, cuts):
+    sums = {t: sum(alive(rows, t)) for t in range(45)}
+    if all(-(2**63) <= total < 2**63 for total in sums.values()):
+        found = values_over_time(rows, pa.int64(), IntegerSum(0, BIGINT), cuts)
+        assert found == {t: total if alive(rows, t) else None for t, total in sums.items()}
+    else:
+        with pytest.raises(WindrowError, match="does not fit"):
+            values_over_time(rows, pa.int64(), IntegerSum(0, BIGINT), cuts)
+
+
+@pytest.mark.parametrize("precision", [9, 15, 26])
+@given(data=st.data(), cuts=few_cuts)
+def test_decimal_sums_and_averages_are_exact(precision, data, cuts):
+    of, wider, finer = decimal(precision, 2), decimal(precision + 10, 2), decimal(precision + 4, 6)
+    units = st.integers(-(10**precision) + 1, 10**precision - 1)
+    rows = data.draw(st.lists(st.tuples(times, units.map(lambda u: Decimal(u).scaleb(-2))), max_size=15))
+    type = pa.decimal128(precision, 2)
+    sums = values_over_time(rows, type, IntegerSum(0, wider), cuts)
+    means = values_over_time(rows, type, DecimalAverage(0, of, finer), cuts)
+    for instant in range(45):
+        present = alive(rows, instant)
+        if not present:
+            assert sums[instant] is None
+            assert means[instant] is None
+            continue
+        total = sum(map(Fraction, present), Fraction(0))
+        assert Fraction(sums[instant]) == total
+        units_of_mean = total / len(present) * 10**6
+        rounded = int((abs(units_of_mean) + Fraction(1, 2)) // 1) * (1 if units_of_mean >= 0 else -1)
+        assert Fraction(means[instant]) * 10**6 == rounded
