@@ -2,8 +2,10 @@
 # there is nothing to do.
 
 BIN := .venv/bin
+SOAKED := tests/test_answer_law.py tests/test_output_streams.py tests/test_expressions.py tests/test_optimizer.py \
+	tests/test_round_trip.py tests/engine
 
-.PHONY: help setup demo test check format bench lock clean
+.PHONY: help setup demo test soak check format bench lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -16,6 +18,9 @@ demo: setup ## show how the queries of examples/traffic.cql will run
 
 test: setup ## run the tests; ARGS="-k name" picks some
 	@$(BIN)/python -m pytest $(ARGS)
+
+soak: setup ## run the generated tests with ever new seeds until one fails; stop it with Ctrl-C
+	@while HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -x $(SOAKED); do :; done
 
 check: setup ## format, lint, types, layers: what must hold besides the tests
 	$(BIN)/python -m ruff format --check .

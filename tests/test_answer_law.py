@@ -30,7 +30,7 @@ def instants(plan: Node, streams: dict[str, list[Row]], chosen: Sequence[int]) -
     return sorted({moment for moment in moments if moment >= first})
 
 
-@settings(max_examples=1200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1200, suppress_health_check=list(HealthCheck))
 @given(
     query=queries(),
     streams=st.fixed_dictionaries({"s": rows(), "t": rows(), "u": rows()}),

@@ -44,7 +44,7 @@ def told(query: Query) -> dict[int, Counter[object]]:
     return found
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(
     query=queries(),
     streams=st.fixed_dictionaries({"s": rows(), "t": rows(), "u": rows()}),

@@ -1,0 +1,15 @@
+"""Hypothesis profiles (HYPOTHESIS_PROFILE): `default` tries the same cases in every run, `soak` ever new ones."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, Phase, settings
+
+_QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+_NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
+
+settings.register_profile("default", max_examples=25, deadline=None, derandomize=True, suppress_health_check=_QUIET)
+settings.register_profile("soak", max_examples=5000, deadline=None, suppress_health_check=_QUIET)
+settings.register_profile("quick", max_examples=15, deadline=None, suppress_health_check=_QUIET, phases=_NO_SHRINKING)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
