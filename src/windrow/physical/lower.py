@@ -283,7 +283,9 @@ class Lowering:
         return AntiJoin(self._semi_join(plan, conjunction(parts)))
 
     def _distinct(self, plan: nodes.Distinct) -> Operator[Any]:
-        strict = update_pattern(plan.input) is Pattern.STR or self._strategy is Strategy.NT
+        # The kernels of EXISTS and INTERSECT may take a result back although its end could be known.
+        takes_back = any(isinstance(node, nodes.SemiJoin | nodes.Intersect) for node in plan.input.walk())
+        strict = takes_back or update_pattern(plan.input) is Pattern.STR or self._strategy is Strategy.NT
         kind = structure_kind(plan.input, self._strategy)
         if strict or self._strategy is Strategy.DIRECT:
             return distinct_strict(kind)
