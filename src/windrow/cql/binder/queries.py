@@ -91,8 +91,13 @@ class QueryBinder:
         if isinstance(tree, exp.Select):
             return self.block(internal).bind(tree)
         if isinstance(tree, exp.Subquery):
-            return self.nested(tree.this, internal)
+            return self._parenthesised(tree.this, internal)
         return self._set_operation(tree, internal)
+
+    def _parenthesised(self, tree: exp.Expr, internal: bool) -> Node:
+        """An operand in parentheses is part of the same query, unless it gives a stream of its own."""
+        own = tree.args.get("with_") or _output_of(tree) is not None
+        return self.nested(tree, internal) if own else self._operand(tree, internal)
 
     def _set_operation(self, tree: exp.Expr, internal: bool) -> Node:
         assert isinstance(tree, exp.SetOperation), tree

@@ -21,6 +21,7 @@ from windrow.types import TIMESTAMP
 if TYPE_CHECKING:
     from windrow.runtime.local.engine import Engine
 
+KEPT_CHANGES = 1_000_000  # tuples of the changelog that can be looked at afterwards
 Subscriber = Callable[[pa.Table], None]
 
 
@@ -35,6 +36,7 @@ class Query:
         self._explanation = explanation
         self._view = View()
         self._changes: list[Batch] = []
+        self._kept = 0
         self._subscribers: list[Subscriber] = []
         self._begin: int | None = None  # the first refresh is the first window end after it
 
@@ -47,7 +49,7 @@ class Query:
         return self._answer_at(min(self._engine.watermark - 1, self._engine.last_row))
 
     def changes(self) -> pa.Table:
-        """The changelog so far: the columns, `_ts`, `_exp` (null when open) and `_sign`."""
+        """The newest changes: the columns, `_ts`, `_exp` (null when open) and `_sign`; `subscribe` hears of all."""
         return pa.concat_tables([self._changelog(batch) for batch in self._changes or [self._none()]])
 
     def subscribe(self, subscriber: Subscriber) -> None:
@@ -62,12 +64,18 @@ class Query:
         self._begin = segment.begin if self._begin is None else self._begin
         self._view.add(changes)
         if len(changes):
-            self._changes.append(changes)
+            self._remember(changes)
         told = self._told(changes, segment) if self._subscribers else ()
         for table in told:
             for subscriber in self._subscribers:
                 subscriber(table)
         self._view.move_on(segment.end)
+
+    def _remember(self, changes: Batch) -> None:
+        self._changes.append(changes)
+        self._kept += len(changes)
+        while self._kept > KEPT_CHANGES and len(self._changes) > 1:
+            self._kept -= len(self._changes.pop(0))
 
     def _told(self, changes: Batch, segment: Segment) -> list[pa.Table]:
         if self.slide is None:
