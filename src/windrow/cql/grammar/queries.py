@@ -8,8 +8,8 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from windrow.cql.grammar.expressions import NAME_TOKENS
 from windrow.cql.grammar.windows import WindowGrammar
+from windrow.cql.grammar.words import NAME_TOKENS
 from windrow.cql.syntax import JoinSyntax, OutputSyntax, Relation, span_of
 from windrow.errors import CqlSyntaxError
 from windrow.plan.printer import RESERVED

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from windrow.cql.grammar.expressions import NAME_TOKENS
 from windrow.cql.grammar.queries import QueryGrammar
+from windrow.cql.grammar.words import NAME_TOKENS
 from windrow.cql.syntax import (
     Change,
     ColumnSyntax,
