@@ -35,6 +35,10 @@ class Catalog:
     def names(self) -> list[str]:
         return [entry.name for entry in self._entries.values()]
 
+    def everything(self) -> list[Entry]:
+        """All entries, in the order they were created."""
+        return list(self._entries.values())
+
     def entries(self, kind: type[Kind]) -> list[Kind]:
         """All of a kind, in the order they were created."""
         return [entry for entry in self._entries.values() if isinstance(entry, kind)]

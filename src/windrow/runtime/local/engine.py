@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary, Segment, sql_type
-from windrow.catalog import QueryEntry, StreamEntry, TableEntry
+from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop, TableChange
 from windrow.errors import WindrowError
@@ -47,6 +47,8 @@ class Engine:
         self._queries: dict[str, Query] = {}
         self._heard: dict[str, int] = {}
         self._begun = False
+        for entry in self.session.catalog.everything():
+            self._take_up(entry)
 
     def sql(self, text: str) -> list[Result]:
         """Carry out statements; queries and streams start with the next step."""
@@ -149,17 +151,33 @@ class Engine:
 
     def _react(self, result: Result) -> None:
         statement = result.statement
-        if isinstance(statement, Create) and isinstance(statement.entry, StreamEntry):
-            self._open(statement.entry)
-        elif isinstance(statement, Create) and isinstance(statement.entry, TableEntry):
-            self._open_table(statement.entry)
-        elif isinstance(statement, Create) and isinstance(statement.entry, QueryEntry):
-            self._start(statement.entry)
+        if isinstance(statement, Create):
+            try:
+                self._take_up(statement.entry)
+            except WindrowError:
+                self.session.catalog.drop(statement.entry.name)  # what cannot run is not there
+                self.session.catalog.sync()
+                raise
         elif isinstance(statement, TableChange):
             self._tables[statement.table.lower()].apply(statement, self.watermark)
-        elif isinstance(statement, Drop) and statement.kind == "query" and statement.name is not None:
-            self._dataflow.remove(statement.name.lower())
-            del self._queries[statement.name.lower()]
+        elif isinstance(statement, Drop) and statement.name is not None:
+            self._drop(statement.name.lower())
+
+    def _take_up(self, entry: Entry) -> None:
+        if isinstance(entry, StreamEntry):
+            self._open(entry)
+        elif isinstance(entry, TableEntry):
+            self._open_table(entry)
+        elif isinstance(entry, QueryEntry):
+            self._start(entry)
+
+    def _drop(self, name: str) -> None:
+        if self._queries.pop(name, None) is not None:
+            self._dataflow.remove(name)
+        self._intakes.pop(name, None)
+        self._sources.pop(name, None)
+        self._tables.pop(name, None)
+        self._heard.pop(name, None)
 
     def _open(self, entry: StreamEntry) -> None:
         self._intakes[entry.name.lower()] = Intake(entry, self.dictionary)

@@ -1,0 +1,80 @@
+"""The engine as a whole: what is remembered, what is dropped, what starts later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import windrow
+from windrow.errors import WindrowError
+from windrow.runtime.local import Engine
+
+STREAM = "CREATE STREAM s (ts TIMESTAMP, a BIGINT) TIMESTAMP BY ts;"
+
+
+def rows(*pairs: tuple[int, int]) -> list[dict[str, object]]:
+    return [{"ts": f"2026-01-01 00:00:{second:02}", "a": a} for second, a in pairs]
+
+
+def test_connect_says_what_this_version_runs() -> None:
+    with pytest.raises(WindrowError, match="local=True"):
+        windrow.connect()
+    assert isinstance(windrow.connect(local=True), Engine)
+
+
+def test_a_folder_remembers_streams_tables_and_queries(tmp_path: Path) -> None:
+    first = windrow.connect(local=True, folder=str(tmp_path))
+    first.sql(f"{STREAM} CREATE TABLE t (a BIGINT); CREATE QUERY q AS SELECT a FROM s [ROWS 2]")
+    first.close()
+    again = windrow.connect(local=True, folder=str(tmp_path))
+    again.push("s", rows((1, 10), (2, 20), (3, 30), (9, 0)))
+    again.step()
+    assert again["q"].answer().to_pylist() == [{"a": 20}, {"a": 30}]
+    again.close()
+
+
+def test_a_query_that_cannot_run_leaves_nothing_behind() -> None:
+    engine = windrow.connect(local=True)
+    engine.sql(STREAM)
+    with pytest.raises(WindrowError, match="TOP"):
+        engine.query("SELECT TOP(3, a) AS t FROM s [ROWS 5]", name="q")
+    query = engine.query("SELECT a FROM s [ROWS 1]", name="q")
+    engine.push("s", rows((1, 1), (2, 2)))
+    engine.step()
+    assert query.answer().to_pylist() == [{"a": 1}]
+
+
+def test_dropped_queries_stop_and_dropped_streams_are_gone() -> None:
+    engine = windrow.connect(local=True)
+    engine.sql(f"{STREAM} CREATE QUERY q AS SELECT a FROM s [ROWS 1]; DROP QUERY q; DROP STREAM s")
+    with pytest.raises(WindrowError, match="no query q"):
+        engine["q"]
+    with pytest.raises(WindrowError, match="no stream s"):
+        engine.push("s", rows((1, 1)))
+    engine.sql(STREAM)
+    engine.push("s", rows((1, 1)))
+
+
+def test_a_query_sees_rows_from_its_start_on_whoever_keeps_older_ones() -> None:
+    """The determinism law: sharing must not show in answers."""
+    engine = windrow.connect(local=True)
+    engine.sql(STREAM)
+    early = engine.query("SELECT COUNT(*) AS n FROM s [RANGE 1 HOUR]")
+    engine.push("s", rows((1, 1), (2, 2), (5, 5)))
+    engine.step()
+    late = engine.query("SELECT COUNT(*) AS n FROM s [RANGE 1 HOUR]")
+    engine.push("s", rows((6, 6), (9, 9)))
+    engine.step()
+    assert early.answer().to_pylist() == [{"n": 4}]
+    assert late.answer().to_pylist() == [{"n": 2}]
+
+
+def test_queries_with_equal_parts_share_their_operators() -> None:
+    engine = windrow.connect(local=True)
+    engine.sql(STREAM)
+    for bound in range(20):
+        engine.query(f"SELECT a, COUNT(*) AS n FROM s [RANGE 1 HOUR] GROUP BY a HAVING COUNT(*) > {bound}")
+    engine.push("s", rows((1, 1), (2, 2), (3, 3), (9, 0)))
+    engine.step()
+    assert engine.status()["state_rows"] == 6, "three groups and three rows, once"
