@@ -22,7 +22,7 @@ HAND_WRITTEN = [
     "SELECT RSTREAM RESTORE a FROM s [RANGE 1 MINUTE SLIDE 1 SECOND]",
     "SELECT a - (v - 1) - 2 AS x, -(-a) AS y, NOT (a = 1 AND v = 2) AS z FROM s",
     "SELECT (a = 1) = (v = 2) AS x, (a IS NULL) = TRUE AS y FROM s",
-    "SELECT X'00ff' AS bytes, DATE '2026-02-28' AS d, INTERVAL '-1 day' AS i, 1e300 AS big, .5 AS half FROM s",
+    "SELECT X'00ff' AS bytes, DATE '2026-02-28' AS d, INTERVAL '-1 day' AS i, 1e300 AS big, .5 AS half, 1. AS one, -2. AS two FROM s",
     "SELECT name FROM s [RANGE 1 MINUTE] LEFT JOIN n ON s.a = n.a WHERE s.v > 1",
     "SELECT a FROM readings [RANGE 1 MINUTE INTERNAL] UNION ALL SELECT a FROM s",
     "SELECT (SELECT_ + 1) * 2 AS x FROM (SELECT a AS SELECT_ FROM s) AS q",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, timedelta
+from decimal import Decimal
 
 from windrow.plan.expressions import AggregateCall, Call, Case, Cast, Column, Expression, Literal, SortKey
 from windrow.plan.printer.names import column_name
@@ -108,13 +109,15 @@ def literal_text(literal: Literal) -> str:
         return f"DATE '{date(1970, 1, 1) + timedelta(days=value)}'"
     if isinstance(value, int) and of == INTERVAL:
         return f"INTERVAL '{format_duration(value)}'"
-    return (
-        _double_text(float(value))
-        if of in (DOUBLE, FLOAT)
-        else format(value, "f")
-        if of.name == "DECIMAL"
-        else str(value)
-    )
+    if of in (DOUBLE, FLOAT):
+        return _double_text(float(value))
+    return _decimal_text(value) if isinstance(value, Decimal) else str(value)
+
+
+def _decimal_text(value: Decimal) -> str:
+    """With a point, so that it is not read back as an integer."""
+    text = format(value, "f")
+    return text if "." in text else f"{text}."
 
 
 def _double_text(value: float) -> str:
