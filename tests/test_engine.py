@@ -78,3 +78,41 @@ def test_queries_with_equal_parts_share_their_operators() -> None:
     engine.push("s", rows((1, 1), (2, 2), (3, 3), (9, 0)))
     engine.step()
     assert engine.status()["state_rows"] == 6, "three groups and three rows, once"
+
+
+def test_a_sum_that_does_not_fit_is_null_until_it_does() -> None:
+    engine = windrow.connect(local=True)
+    engine.sql(STREAM)
+    query = engine.query("SELECT SUM(a) AS total FROM s [ROWS 2]")
+    engine.push("s", rows((1, 2**62), (2, 2**62), (3, 1), (9, 0)))
+    engine.step()
+    totals = query.changes().filter(query.changes()["_sign"].to_numpy() > 0)["total"].to_pylist()
+    assert totals == [2**62, None, 2**62 + 1]
+
+
+def test_statements_take_effect_one_after_the_other() -> None:
+    engine = windrow.connect(local=True)
+    with pytest.raises(WindrowError, match="nothing"):
+        engine.sql(f"{STREAM} CREATE QUERY q AS SELECT a FROM nothing")
+    engine.push("s", rows((1, 1)))
+
+
+def test_queries_without_a_name_get_one_that_is_free() -> None:
+    engine = windrow.connect(local=True)
+    engine.sql(STREAM)
+    first, second = (engine.query("SELECT a FROM s [ROWS 1]") for _ in range(2))
+    engine.sql(f"DROP QUERY {first.name}")
+    assert engine.query("SELECT a FROM s [ROWS 2]").name not in {second.name}
+
+
+def test_a_folder_whose_query_writes_files_opens_again(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    for run in range(2):
+        engine = windrow.connect(local=True, folder=str(tmp_path / "catalog"))
+        if run == 0:
+            engine.sql(f"{STREAM} CREATE QUERY q AS SELECT a FROM s [ROWS 1] INTO json('{results}')")
+        engine.push("s", rows((1, run)))
+        engine.end("s")
+        engine.step()
+        engine.close()
+    assert [path.name for path in sorted(results.iterdir())] == ["part-00000.json", "part-00001.json"]

@@ -72,8 +72,13 @@ class Session:
 
     def execute(self, text: str) -> list[Result]:
         """Carry out the statements of a text in order; those before a wrong one stay carried out."""
+        return list(self.carried_out(text))
+
+    def carried_out(self, text: str) -> Iterator[Result]:
+        """The same, one result after the other, for a caller that acts on each before the next is read."""
         try:
-            return [self._carry_out(statement) for statement in statements(text, self.catalog)]
+            for statement in statements(text, self.catalog):
+                yield self._carry_out(statement)
         finally:
             self.catalog.sync()
 

@@ -201,6 +201,9 @@ class Lowering:
 
     def _append_only(self, plan: Node) -> PhysicalNode:
         """What a window on a sub-query reads: rows whose own lifetimes are not hidden behind negative tuples."""
+        output = plan.input if isinstance(plan, nodes.Alias) else plan
+        if isinstance(output, nodes.OutputStream) and output.kind is OutputKind.RSTREAM:
+            raise WindrowError("a window on RSTREAM is not run by this version", "write ISTREAM in the sub-query")
         return self.lower(plan) if self._strategy is not Strategy.NT else self._direct.lower(plan)
 
     @cached_property

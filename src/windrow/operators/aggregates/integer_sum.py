@@ -15,11 +15,10 @@ import numpy as np
 from windrow.batch.arrays import Array, Bools, Int8s, Int64s
 from windrow.batch.column import WIDE, Column, column, dtype_of
 from windrow.batch.compiled import compiled
-from windrow.errors import WindrowError
 from windrow.operators.aggregates.aggregate import GroupEvents
 from windrow.operators.aggregates.count import counted
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.types import Type
+from windrow.types import MAX_PRECISION, DecimalType, Type
 
 _LIMB = 0xFFFFFFFF
 
@@ -71,17 +70,25 @@ class IntegerSums(LimbSums):
 
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         sums = self.sums(events, values[0])
-        return column(self._type, _fitted(sums, self._type), sums.values > 0)
+        return column(self._type, _held(sums, self._type), (sums.values > 0) & _fits(sums, self._type))
 
 
-def _fitted(sums: Sums, type: Type) -> Array:
-    if dtype_of(type) == WIDE:
-        wide = np.zeros(len(sums.hi), WIDE)
-        wide["hi"], wide["lo"] = sums.hi, sums.lo.view(np.uint64)
-        return wide
-    if bool((sums.hi != sums.lo >> 63).any()):
-        raise WindrowError(f"a sum does not fit in {type}", "cast the argument to a DECIMAL first")
-    return sums.lo
+def _held(sums: Sums, type: Type) -> Array:
+    if dtype_of(type) != WIDE:
+        return sums.lo
+    wide = np.zeros(len(sums.hi), WIDE)
+    wide["hi"], wide["lo"] = sums.hi, sums.lo.view(np.uint64)
+    return wide
+
+
+def _fits(sums: Sums, type: Type) -> Bools:
+    """Where a sum fits its type; where it does not it is null, and comes back when values have left."""
+    if dtype_of(type) != WIDE:
+        narrow: Bools = sums.hi == sums.lo >> 63
+        return narrow
+    digits = type.precision if isinstance(type, DecimalType) else MAX_PRECISION
+    within: Bools = np.abs(sums.hi.astype(np.float64)) * 2.0**64 < 10.0**digits
+    return within
 
 
 def _limbs(values: Array) -> Int64s:

@@ -7,6 +7,7 @@ of the streams') has moved, everything before it is final: one segment of time i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import pyarrow as pa
@@ -48,13 +49,14 @@ class Engine:
         self._heard: dict[str, int] = {}
         self._begun = False
         for entry in self.session.catalog.everything():
-            self._take_up(entry)
+            self._take_up(entry, again=True)
 
     def sql(self, text: str) -> list[Result]:
         """Carry out statements; queries and streams start with the next step."""
-        results = self.session.execute(text)
-        for result in results:
+        results = []
+        for result in self.session.carried_out(text):
             self._react(result)
+            results.append(result)
         return results
 
     def stream(self, name: str, data: Any, timestamp: str, slack: str | None = None) -> None:
@@ -75,7 +77,7 @@ class Engine:
 
     def query(self, cql: str, name: str | None = None) -> Query:
         """Keep the answer of a query up to date from now on."""
-        name = name or f"query{len(self._queries) + 1}"
+        name = name or next(free for n in count(1) if self.session.catalog.get(free := f"query{n}") is None)
         self.sql(f"CREATE QUERY {name} AS {cql}")
         return self._queries[name.lower()]
 
@@ -163,13 +165,13 @@ class Engine:
         elif isinstance(statement, Drop) and statement.name is not None:
             self._drop(statement.name.lower())
 
-    def _take_up(self, entry: Entry) -> None:
+    def _take_up(self, entry: Entry, again: bool = False) -> None:
         if isinstance(entry, StreamEntry):
             self._open(entry)
         elif isinstance(entry, TableEntry):
             self._open_table(entry)
         elif isinstance(entry, QueryEntry):
-            self._start(entry)
+            self._start(entry, again)
 
     def _drop(self, name: str) -> None:
         if self._queries.pop(name, None) is not None:
@@ -190,7 +192,7 @@ class Engine:
         if entry.connector is not None:
             store.load(source_of(entry.connector, entry.columns), self.watermark)
 
-    def _start(self, entry: QueryEntry) -> None:
+    def _start(self, entry: QueryEntry, again: bool) -> None:
         assert entry.plan is not None, entry
         plan = self.session.optimized(entry.plan)
         strategy = Strategy(self.session.catalog.setting("strategy"))
@@ -198,7 +200,7 @@ class Engine:
         explanation = self.session.explanation(entry.name, entry.plan)
         query = self._queries[entry.name.lower()] = Query(self, entry.name, plan, explanation)
         if entry.sink is not None:
-            query.subscribe(sink_of(entry.sink, entry.name))
+            query.subscribe(sink_of(entry.sink, entry.name, again))
 
     def _intake(self, stream: str) -> Intake:
         found = self._intakes.get(stream.lower())

@@ -21,10 +21,10 @@ from windrow.errors import WindrowError
 Sink = Callable[[pa.Table], None]
 
 
-def sink_of(connector: Connector, query: str) -> Sink:
-    """A function that takes every piece of what a query tells."""
+def sink_of(connector: Connector, query: str, again: bool = False) -> Sink:
+    """A function that takes every piece of what a query tells; `again` goes on after the files of an earlier run."""
     if connector.name in _WRITERS:
-        return _FileSink(Path(str(connector.arguments[0])), connector.name)
+        return _FileSink(Path(str(connector.arguments[0])), connector.name, again)
     if connector.name == "console":
         return lambda table: _print(query, table)
     if connector.name == "python":
@@ -36,14 +36,14 @@ def sink_of(connector: Connector, query: str) -> Sink:
 class _FileSink:
     """One file a piece, written under another name first, so that a reader never sees half of one."""
 
-    def __init__(self, folder: Path, form: str) -> None:
+    def __init__(self, folder: Path, form: str, again: bool) -> None:
         self._folder, self._form = folder, form
-        self._number = 0
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise WindrowError(f"{folder} cannot be written to: {error.strerror}", "choose another folder") from None
-        if any(folder.glob("part-*")):
+        self._number = len(list(folder.glob("part-*")))
+        if self._number and not again:
             raise WindrowError(f"{folder} has results already", "remove them, or choose another folder")
 
     def __call__(self, table: pa.Table) -> None:

@@ -84,9 +84,10 @@ def _generated(made: Generator) -> Iterator[pa.Table]:
 
 
 def _paths(connector: Connector) -> list[Path]:
-    if connector.options:
-        hint = f"write {connector.name}('folder')"
-        raise WindrowError(f"{connector.name} has no option {connector.options[0][0]}", hint)
+    unknown = [name for name, _ in connector.options if name != "rate"]  # the rate is for the planner
+    if unknown:
+        hint = f"write {connector.name}('folder'), with rate => rows a second for the planner"
+        raise WindrowError(f"{connector.name} has no option {unknown[0]}", hint)
     place = Path(str(connector.arguments[0]))
     paths = sorted(place.rglob(f"*.{connector.name}")) if place.is_dir() else [place]
     if not paths or not paths[0].exists():
