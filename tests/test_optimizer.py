@@ -492,7 +492,7 @@ class PlannedSession(Session):
         return first
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(
     query=st.one_of(movable(), movable(), queries()),
     streams=st.fixed_dictionaries({"s": rows(), "t": rows(), "u": rows()}),

@@ -75,7 +75,7 @@ class TableStore:
     def _by_effect(self, table: pa.Table, watermark: int) -> list[tuple[int, pa.Table]]:
         if self.entry.effective is None:
             return [(watermark, table)]
-        times = table.column(self.entry.effective).cast(arrow_type(TIMESTAMP)).cast(pa.int64()).to_pylist()
+        times = self._cast(table, self.entry.effective, TIMESTAMP).cast(pa.int64()).to_pylist()
         places: dict[int, list[int]] = {}
         for place, time in enumerate(times):
             places.setdefault(watermark if time is None else time, []).append(place)
@@ -129,10 +129,19 @@ class TableStore:
             raise WindrowError(f"a row of {self.entry.name} has a key that was deleted", hint)
 
     def _typed(self, table: pa.Table) -> tuple[Column, ...]:
-        arrays = (table.column(name).cast(arrow_type(of)) for name, of in zip(self._names, self._types, strict=True))
+        arrays = (self._cast(table, name, of) for name, of in zip(self._names, self._types, strict=True))
         return tuple(
             column_from_arrow(array, self._dictionary, of) for array, of in zip(arrays, self._types, strict=True)
         )
+
+    def _cast(self, table: pa.Table, name: str, of: Type) -> pa.ChunkedArray:
+        if name not in table.column_names:
+            raise WindrowError(f"the source of {self.entry.name} has no column {name}", "declare the columns it has")
+        try:
+            return table.column(name).cast(arrow_type(of))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            hint = "write times with a zone: 2026-01-31T12:00:00Z" if of == TIMESTAMP else f"every value should be {of}"
+            raise WindrowError(f"{name} of {self.entry.name} cannot be read as {of}: {error}", hint) from None
 
     def _constants(self, rows: Sequence[Sequence[Value]]) -> tuple[Column, ...]:
         columns = zip(*rows, strict=True)
