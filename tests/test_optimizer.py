@@ -38,7 +38,17 @@ from windrow.runtime.local import Engine
 from windrow.session import Session
 
 PLANS_A_CASE = 3
-STATISTICS = session().catalog.statistics
+
+
+def measured() -> Session:
+    """A session in which the rates of all streams are known: costs decide."""
+    opened = session()
+    for name in ("s", "t", "u", "readings"):
+        opened.catalog.record_statistics(name, rate=1000.0)
+    return opened
+
+
+STATISTICS = measured().catalog.statistics
 
 
 def bound(query: str) -> Node:
@@ -368,8 +378,20 @@ QUERY_4 = """SELECT s.a, t.v FROM s [RANGE 1 MINUTE], t [RANGE 1 MINUTE] WHERE s
              AND NOT EXISTS (SELECT * FROM u [RANGE 1 MINUTE] WHERE u.a = s.a)"""
 
 
+def test_nothing_moves_by_cost_before_anything_was_measured() -> None:
+    above = session().explain(QUERY_4)[0]
+    below = session().explain(
+        """SELECT s.a, t.v FROM (SELECT * FROM s [RANGE 1 MINUTE] AS s
+           WHERE NOT EXISTS (SELECT * FROM u [RANGE 1 MINUTE] WHERE u.a = s.a)) AS s, t [RANGE 1 MINUTE] WHERE s.a = t.a"""
+    )[0]
+    for explanation in (above, below):
+        (chosen,) = (considered for considered in explanation.alternatives if considered.chosen)
+        assert chosen.steps == ()
+        assert chosen.why == "nothing was measured to choose by"
+
+
 def test_explain_shows_the_alternatives() -> None:
-    opened = session()
+    opened = measured()
     (tree,) = opened.execute(f"EXPLAIN {QUERY_4}")
     (data,) = json.loads(opened.execute(f"EXPLAIN JSON {QUERY_4}")[0].message)
 

@@ -15,6 +15,7 @@ from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.nodes import Node
 from windrow.plan.pattern import Pattern
 
+_UNMEASURED = "nothing was measured to choose by"  # costs are guesses until a stream has run, or has a rate
 CLOSE = 1.1  # costs within this factor are about the same: the estimates are no better
 
 
@@ -30,19 +31,22 @@ class Considered:
 
 
 def chosen_among(plans: Mapping[Node, tuple[str, ...]], rates: Rates) -> tuple[Considered, ...]:
-    """All plans with their costs, exactly one of them chosen; the first of equals is."""
+    """All plans with their costs, the one as written first; exactly one is chosen, the first of equals."""
     if len(plans) == 1:
         return tuple(
             Considered(plan, steps, cost_of(plan, rates), True, "the only one") for plan, steps in plans.items()
         )
     costs = {plan: cost_of(plan, rates) for plan in plans}
+    measured = not any(rates.of(plan).assumed for plan in plans)
+    best = _best(costs) if measured else next(iter(plans))
+    reasons = _reasons(costs, best) if measured else dict.fromkeys(plans, "a guess") | {best: _UNMEASURED}
+    return tuple(Considered(plan, steps, costs[plan], plan is best, reasons[plan]) for plan, steps in plans.items())
+
+
+def _best(costs: Mapping[Node, Cost]) -> Node:
     least = min(cost.total for cost in costs.values())
-    close = [plan for plan in plans if costs[plan].total <= CLOSE * least]
-    best = min(close, key=lambda plan: (*_complexity(plan), costs[plan].total))
-    return tuple(
-        Considered(plan, steps, costs[plan], plan is best, _reason(costs[plan], costs[best], plan is best, least))
-        for plan, steps in plans.items()
-    )
+    close = [plan for plan, cost in costs.items() if cost.total <= CLOSE * least]
+    return min(close, key=lambda plan: (*_complexity(plan), costs[plan].total))
 
 
 def _complexity(plan: Node) -> tuple[int, int]:
@@ -51,9 +55,14 @@ def _complexity(plan: Node) -> tuple[int, int]:
     return patterns.count(Pattern.STR), patterns.count(Pattern.WK)
 
 
-def _reason(cost: Cost, best: Cost, is_best: bool, least: float) -> str:
-    if is_best:
-        return "the cheapest" if best.total <= least else "about as cheap as the cheapest, with simpler patterns"
+def _reasons(costs: Mapping[Node, Cost], best: Node) -> dict[Node, str]:
+    cheapest = costs[best].total <= min(cost.total for cost in costs.values())
+    reasons = {plan: _disadvantage(cost, costs[best]) for plan, cost in costs.items()}
+    reasons[best] = "the cheapest" if cheapest else "about as cheap as the cheapest, with simpler patterns"
+    return reasons
+
+
+def _disadvantage(cost: Cost, best: Cost) -> str:
     if cost.total <= CLOSE * best.total:
         return "about as cheap, without simpler patterns"
     more = {
