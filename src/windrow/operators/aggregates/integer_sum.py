@@ -87,7 +87,8 @@ def _fits(sums: Sums, type: Type) -> Bools:
         narrow: Bools = sums.hi == sums.lo >> 63
         return narrow
     digits = type.precision if isinstance(type, DecimalType) else MAX_PRECISION
-    within: Bools = np.abs(sums.hi.astype(np.float64)) * 2.0**64 < 10.0**digits
+    total = sums.hi.astype(np.float64) * 2.0**64 + sums.lo.view(np.uint64).astype(np.float64)
+    within: Bools = np.abs(total) < 10.0**digits
     return within
 
 
