@@ -382,7 +382,8 @@ def test_nothing_moves_by_cost_before_anything_was_measured() -> None:
     above = session().explain(QUERY_4)[0]
     below = session().explain(
         """SELECT s.a, t.v FROM (SELECT * FROM s [RANGE 1 MINUTE] AS s
-           WHERE NOT EXISTS (SELECT * FROM u [RANGE 1 MINUTE] WHERE u.a = s.a)) AS s, t [RANGE 1 MINUTE] WHERE s.a = t.a"""
+           WHERE NOT EXISTS (SELECT * FROM u [RANGE 1 MINUTE] WHERE u.a = s.a)) AS s,
+           t [RANGE 1 MINUTE] WHERE s.a = t.a"""
     )[0]
     for explanation in (above, below):
         (chosen,) = (considered for considered in explanation.alternatives if considered.chosen)
