@@ -7,6 +7,7 @@ null, as everywhere in Windrow: a bad row never stops a query.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -39,7 +40,9 @@ from windrow.units import parse_duration
 DUCKDB = duckdb.connect(config={"threads": 1})
 for option in ("ieee_floating_point_ops = false", "error_on_division_by_zero = false", "TimeZone = 'UTC'"):
     with contextlib.suppress(duckdb.CatalogException):  # older versions give null without being asked
-        DUCKDB.execute(f"SET {option}")
+        DUCKDB.execute(f"SET GLOBAL {option}")
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+Values = list[Any]
 
 
 def expected(expression: Expression, rows: dict[str, Values], count: int) -> Values:
