@@ -36,11 +36,11 @@ from windrow.plan.windows import (
 
 Row = dict[str, Any]  # with its time in microseconds under "ts"
 CONNECTION = duckdb.connect(config={"threads": 1})
-CONNECTION.execute("SET ieee_floating_point_ops = false")
+CONNECTION.execute("SET GLOBAL ieee_floating_point_ops = false")
 with contextlib.suppress(duckdb.CatalogException):  # older versions give null without being asked
-    CONNECTION.execute("SET error_on_division_by_zero = false")
-CONNECTION.execute("SET TimeZone = 'UTC'")
-CONNECTION.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
+    CONNECTION.execute("SET GLOBAL error_on_division_by_zero = false")
+CONNECTION.execute("SET GLOBAL TimeZone = 'UTC'")
+CONNECTION.execute("SET GLOBAL default_null_order = 'nulls_first_on_asc_last_on_desc'")
 
 
 def stream_order(rows: Sequence[Row], ties: Sequence[str]) -> list[Row]:

@@ -41,6 +41,7 @@ CALENDAR_UNITS = frozenset({"MONTH", "MONTHS", "MON", "QUARTER", "QUARTERS", "YE
 _MOST_DIGITS = 40
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 _PART = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*,?")
+_FRACTION = re.compile(r"\.(\d{1,6})(?!\d)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -105,7 +106,9 @@ def format_duration(duration: int) -> str:
 
 def parse_timestamp(text: str) -> Timestamp:
     """ISO 8601 with or without a zone (UTC when none is written), to the microsecond; ValueError or OverflowError."""
-    moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+    # Python 3.10 reads fractions of three or six digits only, later versions any number of them.
+    padded = _FRACTION.sub(lambda found: f".{found[1]:0<6}", text.strip().replace("Z", "+00:00"))
+    moment = datetime.fromisoformat(padded)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
     moment = moment.astimezone(timezone.utc)  # OverflowError when that is outside the calendar
