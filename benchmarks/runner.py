@@ -15,7 +15,7 @@ from rich.table import Table
 
 import benchmarks
 
-NOT_BENCHMARKS = {"__main__", "runner"}
+NOT_BENCHMARKS = {"__main__", "figure", "runner"}
 
 
 @dataclass(frozen=True)
