@@ -45,6 +45,8 @@ class Batch:
 
     def take(self, rows: Array) -> Batch:
         """The rows at positions, or under a mask."""
+        if rows.dtype == np.bool_:
+            rows = np.flatnonzero(rows)  # once, and not again for every column
         columns = tuple(column.take(rows) for column in self.columns)
         return Batch(columns, self.ts[rows], self.exp[rows], self.sign[rows])
 

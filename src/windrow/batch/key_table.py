@@ -104,9 +104,9 @@ class KeyTable:
         self._references = grown(self._references, ids)
         self._free = grown(self._free, ids)
         if 2 * keys > len(self._slots):
-            known = self.known()
+            old = self._slots
             self._slots = np.zeros(1 << int(2 * keys).bit_length(), np.uint64)
-            _rebuild(known, self._slots, self._words)
+            _move(old, self._slots)
 
 
 @compiled
@@ -221,6 +221,18 @@ def _forget(key: int, slots: UInt64s, table: UInt64s) -> None:
             slots[hole] = slots[place]
             hole = place
     slots[hole] = 0
+
+
+@compiled
+def _move(old: UInt64s, slots: UInt64s) -> None:
+    """Slots carry their hashes, so that a table grows without a look at its keys."""
+    mask = len(slots) - 1
+    for slot in old:
+        if slot != 0:
+            place = _home(slot, mask)
+            while slots[place] != 0:
+                place = (place + 1) & mask
+            slots[place] = slot
 
 
 @compiled
