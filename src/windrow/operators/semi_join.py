@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from windrow.batch.batch import Batch, Segment, concat
-from windrow.operators.distinct import distinct_strict
+from windrow.operators.distinct import DistinctStar, DistinctStarState, distinct_strict
 from windrow.operators.join import Join, JoinState, Pairs
 from windrow.operators.multiplicity import MultiplicityOperator, MultiplicityState
 from windrow.operators.operator import Parts, Predicate
@@ -34,7 +34,7 @@ class SemiJoinState(Parts):
 
     def __init__(self, spec: SemiJoin) -> None:
         self.found: JoinState | None = spec.finding.fresh_state() if spec.residual is not None else None
-        self.present: MultiplicityState = spec.presence.fresh_state()
+        self.present: MultiplicityState | DistinctStarState = spec.presence.fresh_state()
         self.matched: JoinState = spec.matching.fresh_state()
 
     def __len__(self) -> int:
@@ -47,7 +47,11 @@ class SemiJoinState(Parts):
 
 @dataclass(frozen=True)
 class SemiJoin:
-    """`left_width` is how many columns the left has; `residual` sees left and right columns side by side."""
+    """`left_width` is how many columns the left has; `residual` sees left and right columns side by side.
+
+    `weak` is for inputs that take nothing back (the right; with a residual both): presence then comes from δ*, with its
+    ends, one stretch after the other, and the semi-join takes nothing back either.
+    """
 
     left_width: int
     left_keys: tuple[int, ...]
@@ -55,6 +59,7 @@ class SemiJoin:
     residual: Predicate | None = None
     left_structure: StructureKind = StructureKind.CALENDAR
     right_structure: StructureKind = StructureKind.CALENDAR
+    weak: bool = False
 
     @cached_property
     def finding(self) -> Join:
@@ -68,7 +73,9 @@ class SemiJoin:
         )
 
     @cached_property
-    def presence(self) -> MultiplicityOperator:
+    def presence(self) -> MultiplicityOperator | DistinctStar:
+        if self.weak:
+            return DistinctStar()
         return distinct_strict(StructureKind.CALENDAR if self.residual is not None else self.right_structure)
 
     @cached_property
@@ -83,7 +90,7 @@ class SemiJoin:
             presents,
             nulls_match=self.residual is not None,
             left_structure=self.left_structure,
-            right_structure=StructureKind.HASH,
+            right_structure=StructureKind.CALENDAR if self.weak else StructureKind.HASH,
         )
 
     def fresh_state(self) -> SemiJoinState:
@@ -102,7 +109,7 @@ class SemiJoin:
         else:
             pairs = self.finding.step(state.found, inputs, segment)
             candidates = pairs.with_columns(pairs.columns[: self.left_width])
-        present = self.presence.step(state.present, (candidates,), segment)
+        present = self.presence.step(state.present, (candidates.sorted_by_time(),), segment)  # type: ignore[arg-type]
         return self.matching.pairs(state.matched, (left, present), segment)
 
 

@@ -255,6 +255,7 @@ class Lowering:
 
     def _semi_join(self, plan: nodes.SemiJoin | nodes.AntiJoin, condition: Expression | None) -> SemiJoin:
         keys = self._keys(plan, condition)
+        matched = (plan.right,) if keys.residual is None else (plan.left, plan.right)
         return SemiJoin(
             len(plan.left.schema),
             keys.left,
@@ -262,7 +263,14 @@ class Lowering:
             self._residual(plan, keys.residual),
             structure_kind(plan.left, self._strategy),
             structure_kind(plan.right, self._strategy),
+            weak=isinstance(plan, nodes.SemiJoin) and not any(map(self._takes_back, matched)),
         )
+
+    def _takes_back(self, plan: Node) -> bool:
+        """Whether negative tuples come from a plan: strict patterns, NT, and the kernel of INTERSECT."""
+        if self._strategy is Strategy.NT or update_pattern(plan) is Pattern.STR:
+            return True
+        return any(isinstance(node, nodes.Intersect) for node in plan.walk())
 
     def _negation(self, plan: nodes.AntiJoin) -> Operator[Any]:
         if plan.not_in is None:
@@ -286,12 +294,8 @@ class Lowering:
         return AntiJoin(self._semi_join(plan, conjunction(parts)))
 
     def _distinct(self, plan: nodes.Distinct) -> Operator[Any]:
-        # The kernels of EXISTS and INTERSECT may take a result back although its end could be known.
-        takes_back = any(isinstance(node, nodes.SemiJoin | nodes.Intersect) for node in plan.input.walk())
-        strict = takes_back or update_pattern(plan.input) is Pattern.STR or self._strategy is Strategy.NT
-        kind = structure_kind(plan.input, self._strategy)
-        if strict or self._strategy is Strategy.DIRECT:
-            return distinct_strict(kind)
+        if self._takes_back(plan.input) or self._strategy is Strategy.DIRECT:
+            return distinct_strict(structure_kind(plan.input, self._strategy))
         return DistinctStar()
 
     def _multiplicity(self, plan: nodes.Except | nodes.Intersect) -> Operator[Any]:
