@@ -264,7 +264,7 @@ def _bars(axis: Any, names: Sequence[str], sides: Sequence[Sequence[float]]) -> 
     labels = ("Windrow, incremental", "DuckDB, once", "Polars, once")
     for number, (heights, label) in enumerate(zip(sides, labels, strict=True)):
         bars = axis.bar(places + (number - 1) * 0.27, heights, 0.27, label=label)
-        axis.bar_label(bars, fmt="%.2g", fontsize=7)
+        axis.bar_label(bars, fmt="%.3g", fontsize=7)
     axis.set_xticks(places, names)
     axis.set_yscale("log")
     axis.margins(y=0.12)

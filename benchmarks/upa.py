@@ -290,12 +290,13 @@ def _draw(runs: Sequence[Run], trace: str) -> None:
         for strategy in STRATEGIES:
             of = [run for run in runs if run.query == query and run.strategy is strategy]
             _line(axis, [run.window_rows for run in of], [run.ms[1_000] for run in of], strategy.name)
-        axis.set_title(f"{query}: answer up to {max(run.answer for run in runs if run.query == query):,} rows")
+        answer = max(run.answer for run in runs if run.query == query)
+        axis.set_title(f"{query}\nanswer up to {answer:,} rows", fontsize=10)
         axis.set_ylabel("ms per 1,000 tuples")
     for strategy in STRATEGIES:
         of = [run for run in runs if run.query == "q2" and run.strategy is strategy]
         _line(panels[-1], [run.window_rows for run in of], [run.state for run in of], strategy.name)
-    panels[-1].set_title("q2: state")
+    panels[-1].set_title("q2: state of the operators\n(DIRECT and NT keep the window)", fontsize=10)
     panels[-1].set_ylabel("tuples")
     panels[0].legend()
     for axis in panels[4:]:
@@ -305,7 +306,11 @@ def _draw(runs: Sequence[Run], trace: str) -> None:
 
 
 def _line(axis: Any, x: Sequence[int], y: Sequence[float], label: str) -> None:
-    axis.plot(x, y, marker="o", label=label)
+    style = {"UPA": "o-", "DIRECT": "s--", "NT": "^:"}[label]
+    axis.plot(x, y, style, label=label)
     axis.set_xscale("log")
     axis.set_yscale("log")
-    axis.grid(alpha=0.3)
+    axis.grid(alpha=0.3, which="both")
+    for which in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
+        which("{x:,g}")
+    axis.tick_params(axis="y", which="both", labelsize=7)
