@@ -254,7 +254,7 @@ def _draw(seconds: Mapping[tuple[str, int, str], float], few: int, many: int) ->
         _bars(axis, names, [[rows / seconds[name, rows, side] / 1e6 for name in names] for side in SIDES])
         axis.set_title(f"{rows:,} rows a stream")
     axes[0].set_ylabel("million rows of a stream a second")
-    axes[0].legend()
+    axes[0].legend(ncols=3, fontsize=8, loc="upper center")
     figure.suptitle("Answers kept up to date in batches of 100,000 rows, beside answers computed once (1 thread)")
     drawn(figure, "kernels")
 
@@ -267,4 +267,4 @@ def _bars(axis: Any, names: Sequence[str], sides: Sequence[Sequence[float]]) -> 
         axis.bar_label(bars, fmt="%.3g", fontsize=7)
     axis.set_xticks(places, names)
     axis.set_yscale("log")
-    axis.margins(y=0.12)
+    axis.margins(y=0.2)
