@@ -311,6 +311,9 @@ def _line(axis: Any, x: Sequence[int], y: Sequence[float], label: str) -> None:
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.grid(alpha=0.3, which="both")
-    for which in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
-        which("{x:,g}")
+    axis.yaxis.set_major_formatter("{x:,g}")
+    if max(y) < 100 * min(y):  # few enough for each to have its own label
+        axis.yaxis.set_minor_formatter("{x:,g}")
+    else:
+        axis.yaxis.set_minor_formatter("")
     axis.tick_params(axis="y", which="both", labelsize=7)
