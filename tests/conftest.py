@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 
 from hypothesis import HealthCheck, Phase, settings
@@ -13,3 +14,8 @@ settings.register_profile("default", max_examples=25, deadline=None, derandomize
 settings.register_profile("soak", max_examples=5000, deadline=None, suppress_health_check=_QUIET)
 settings.register_profile("quick", max_examples=15, deadline=None, suppress_health_check=_QUIET, phases=_NO_SHRINKING)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_unconfigure() -> None:
+    """pytest's closing line is the last: DuckDB's bindings would still tell what is alive when the interpreter ends."""
+    atexit.register(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 2))
