@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
 
 from windrow.catalog import AggregateEntry, Catalog
+from windrow.cql.binder.constants import read_as_time, read_number
 from windrow.cql.binder.scope import Scope
 from windrow.cql.syntax import CastSyntax, TypedLiteral, WindowedCall, span_of
 from windrow.errors import CqlError, CqlMeaningError, CqlNameError, CqlTypeError, Span, nearest
@@ -27,22 +26,16 @@ from windrow.plan.expressions import (
 )
 from windrow.plan.functions import ALIASES, FUNCTIONS, TIME_PARTS, SignatureError, call, promoted, scalar_names
 from windrow.types import (
-    BIGINT,
     BINARY,
     BOOLEAN,
     DATE,
-    DOUBLE,
-    INT,
-    INTERVAL,
     NULL,
     STRING,
     TIMESTAMP,
     Type,
     common_type,
-    decimal,
     is_numeric,
 )
-from windrow.units import parse_duration, parse_timestamp
 
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -135,7 +128,7 @@ class ExpressionBinder:
     def _call(self, name: str, arguments: Sequence[Expression], node: exp.Expr) -> Call:
         """A typed call; strings written beside times are read as times."""
         if name in _COMPARES or name in ("+", "-"):
-            arguments = [_as_time(argument, arguments, span_of(node)) for argument in arguments]
+            arguments = [read_as_time(argument, arguments, span_of(node)) for argument in arguments]
         return call(name, *arguments)
 
     def _column(self, node: exp.Column) -> Expression:
@@ -154,7 +147,7 @@ class ExpressionBinder:
         raise CqlMeaningError("* cannot stand in an expression", span_of(node), "it goes with SELECT and COUNT")
 
     def _literal(self, node: exp.Literal) -> Expression:
-        return Literal(node.this, STRING) if node.is_string else _number(node)
+        return Literal(node.this, STRING) if node.is_string else read_number(node)
 
     def _typed(self, node: TypedLiteral) -> Expression:
         return Literal(node.this, node.args["type"])
@@ -343,54 +336,6 @@ def flattened(node: exp.Expr) -> list[exp.Expr]:
         else:
             parts.append(current)
     return parts
-
-
-def _number(node: exp.Literal) -> Literal:
-    text = str(node.this)
-    if "e" in text.lower():
-        return _double(text, node)
-    if "." in text:
-        value = Decimal(text)
-        digits, exponent = value.as_tuple().digits, value.as_tuple().exponent
-        scale = -int(exponent)
-        if max(len(digits), scale) > 38:
-            return _double(text, node)
-        return Literal(value, decimal(max(len(digits), scale, 1), scale))
-    number = int(text) if len(text) < 20 else 2**63  # Python refuses to read thousands of digits
-    if number >= 2**63:
-        raise CqlTypeError("this does not fit into BIGINT", span_of(node), "write a point behind it for a decimal")
-    return Literal(number, INT if number < 2**31 else BIGINT)
-
-
-_EXAMPLES = {
-    TIMESTAMP: "write it as '2026-01-31 12:00:00'",
-    DATE: "write it as '2026-01-31'",
-    INTERVAL: "write it as '10 minutes' or '1 hour 30 minutes'",
-}
-
-
-def _double(text: str, node: exp.Literal) -> Literal:
-    if math.isinf(float(text)):
-        raise CqlTypeError("this does not fit into DOUBLE", span_of(node), "the largest is about 1.8e308")
-    return Literal(float(text), DOUBLE)
-
-
-def _as_time(argument: Expression, beside: Sequence[Expression], span: Span | None) -> Expression:
-    """A string constant beside a time, a date or an interval is read as one."""
-    if not isinstance(argument, Literal) or argument.type != STRING:
-        return argument
-    wanted = next((other.type for other in beside if other.type in (TIMESTAMP, DATE, INTERVAL)), None)
-    if wanted is None:
-        return argument
-    text = str(argument.value)
-    try:
-        if wanted == INTERVAL:
-            return Literal(parse_duration(text), INTERVAL)
-        if wanted == DATE and len(text.strip()) <= 10:
-            return Literal(date.fromisoformat(text.strip()).toordinal() - date(1970, 1, 1).toordinal(), DATE)
-        return Literal(parse_timestamp(text), TIMESTAMP)
-    except (ValueError, OverflowError):
-        raise CqlTypeError(f"'{text}' cannot be read as {wanted}", span, _EXAMPLES[wanted]) from None
 
 
 def _with_time_part(name: str, arguments: list[Expression], node: exp.Anonymous) -> list[Expression]:
