@@ -11,7 +11,6 @@ from typing import NewType
 
 Timestamp = NewType("Timestamp", int)  # microseconds since 1970-01-01 UTC
 Duration = NewType("Duration", int)  # microseconds
-Sign = NewType("Sign", int)  # +1 a result, -1 a negative tuple that takes one back
 
 NO_TIME = Duration(0)
 FOREVER = Timestamp(2**63 - 1)  # the end of a lifetime whose end is not known

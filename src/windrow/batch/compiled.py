@@ -17,8 +17,3 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def compiled(function: Function) -> Function:
     """`function`, compiled on its first call for the types it is called with."""
     return cast(Function, numba.njit(cache=True, nogil=True)(function))
-
-
-def inlined(function: Function) -> Function:
-    """A small function that compiled loops take in whole."""
-    return cast(Function, numba.njit(cache=True, nogil=True, inline="always")(function))

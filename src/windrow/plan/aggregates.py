@@ -64,7 +64,6 @@ class Aggregate:
     subtractable: bool = False
     ordered: bool = False  # the order of rows matters, not only their values
     approximate: bool = False
-    duplicate_sensitive: bool = True
 
 
 def aggregate_call(name: str, arguments: Sequence[Expression], distinct: bool = False) -> AggregateCall:
@@ -131,8 +130,8 @@ _ALL: tuple[Aggregate, ...] = (
     Aggregate("COUNT", "COUNT(*) or COUNT(x)", (_VALUE,), lambda _: BIGINT, _KIND.DISTRIBUTIVE, subtractable=True),
     Aggregate("SUM", "SUM(x)", (_VALUE,), _sum, _KIND.DISTRIBUTIVE, subtractable=True),
     Aggregate("AVG", "AVG(x)", (_VALUE,), _average, _KIND.ALGEBRAIC, subtractable=True),
-    Aggregate("MIN", "MIN(x)", (_VALUE,), _orderable, _KIND.DISTRIBUTIVE, duplicate_sensitive=False),
-    Aggregate("MAX", "MAX(x)", (_VALUE,), _orderable, _KIND.DISTRIBUTIVE, duplicate_sensitive=False),
+    Aggregate("MIN", "MIN(x)", (_VALUE,), _orderable, _KIND.DISTRIBUTIVE),
+    Aggregate("MAX", "MAX(x)", (_VALUE,), _orderable, _KIND.DISTRIBUTIVE),
     Aggregate("VAR", "VAR(x)", (_VALUE,), _double, _KIND.ALGEBRAIC, subtractable=True),
     Aggregate("STDDEV", "STDDEV(x)", (_VALUE,), _double, _KIND.ALGEBRAIC, subtractable=True),
     Aggregate("MEDIAN", "MEDIAN(x)", (_VALUE,), _double, _KIND.HOLISTIC),
@@ -157,7 +156,6 @@ _ALL: tuple[Aggregate, ...] = (
         lambda _: BIGINT,
         _KIND.HOLISTIC,
         approximate=True,
-        duplicate_sensitive=False,
     ),
     Aggregate("APPROX_MEDIAN", "APPROX_MEDIAN(x, error)", (_VALUE, ERROR), _double, _KIND.HOLISTIC, approximate=True),
     Aggregate(

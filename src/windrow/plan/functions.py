@@ -107,10 +107,6 @@ def equal_columns(expression: Expression) -> tuple[Column, Column] | None:
     return None
 
 
-def is_true(expression: Expression) -> bool:
-    return isinstance(expression, Literal) and expression.value is True
-
-
 def _require(condition: bool, message: str, hint: str | None = None) -> None:
     if not condition:
         raise SignatureError(message, hint)

@@ -88,9 +88,6 @@ class RowCount:
     count: int
 
 
-Slide = Duration | RowCount
-
-
 @dataclass(frozen=True)
 class Window:
     extent: Extent

@@ -44,7 +44,6 @@ class Engine:
         self._intakes: dict[str, Intake] = {}
         self._tables: dict[str, TableStore] = {}
         self._sources: dict[str, Iterator[pa.Table]] = {}
-        self._ended: set[str] = set()
         self._queries: dict[str, Query] = {}
         self._heard: dict[str, int] = {}
         self._begun = False
@@ -100,7 +99,6 @@ class Engine:
     def end(self, stream: str) -> None:
         """No more rows of a stream will come."""
         self._intake(stream).finish()
-        self._ended.add(stream.lower())
 
     def step(self) -> bool:
         """Read a chunk of the source that is furthest behind and take the dataflow on; False when all have ended."""
