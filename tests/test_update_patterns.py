@@ -138,8 +138,8 @@ def test_strict_operators(operator: str, window: str) -> None:
 
 
 INTERNAL_JOINS = {
-    # None, one and two external windows. The thesis prints weakest for exactly one (3.3.2); the counter-example to that is
-    # in plan/analysis/update_pattern.py.
+    # None, one and two external windows. The thesis prints weakest for exactly one (3.3.2); the counter-example is in
+    # plan/analysis/update_pattern.py.
     ("INTERNAL", "INTERNAL"): MONOTONIC,
     ("", "INTERNAL"): WK,
     ("INTERNAL", ""): WK,
