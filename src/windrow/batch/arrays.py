@@ -33,3 +33,19 @@ def ranges(starts: Int64s, counts: Int64s) -> Int64s:
     if not len(ends):
         return np.zeros(0, np.int64)
     return np.arange(ends[-1]) + np.repeat(starts - ends + counts, counts)
+
+
+_ONES: Int8s = np.ones(0, np.int8)
+
+
+def ones(length: int) -> Int8s:
+    """Signs of positive tuples: the beginning of one array that all share, so nobody may write into it."""
+    global _ONES
+    if length > len(_ONES):
+        _ONES = np.ones(max(length, 1 << 20), np.int8)
+    return _ONES[:length]
+
+
+def are_ones(signs: Int8s) -> bool:
+    """Whether signs are all 1; known without a look at those of `ones`."""
+    return signs.base is _ONES or not len(signs) or int(signs.min()) > 0

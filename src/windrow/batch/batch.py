@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.batch.arrays import Array, Int8s, Int64s
+from windrow.batch.arrays import Array, Int8s, Int64s, are_ones, ones
 from windrow.batch.column import Column, concat_columns, dtype_of
 from windrow.batch.dictionary import Dictionary
 from windrow.types import Type
@@ -40,6 +40,11 @@ class Batch:
         return len(self.ts)
 
     @property
+    def is_positive(self) -> bool:
+        """Whether there is no negative tuple."""
+        return are_ones(self.sign)
+
+    @property
     def types(self) -> tuple[Type, ...]:
         return tuple(column.type for column in self.columns)
 
@@ -48,7 +53,8 @@ class Batch:
         if rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)  # once, and not again for every column
         columns = tuple(column.take(rows) for column in self.columns)
-        return Batch(columns, self.ts[rows], self.exp[rows], self.sign[rows])
+        sign = ones(len(rows)) if self.is_positive else self.sign.take(rows)
+        return Batch(columns, self.ts.take(rows), self.exp.take(rows), sign)
 
     def slice(self, start: int, end: int) -> Batch:
         columns = tuple(column.slice(start, end) for column in self.columns)
@@ -77,7 +83,7 @@ class Batch:
 def inserts(columns: tuple[Column, ...], ts: Int64s, exp: Int64s | None = None) -> Batch:
     """Positive tuples; they live for ever when no ends are given."""
     ends = np.full(len(ts), FOREVER, np.int64) if exp is None else exp
-    return Batch(columns, ts, ends, np.ones(len(ts), np.int8))
+    return Batch(columns, ts, ends, ones(len(ts)))
 
 
 def empty(types: Sequence[Type], dictionary: Dictionary | None = None) -> Batch:
@@ -91,12 +97,13 @@ def concat(batches: Sequence[Batch]) -> Batch:
     filled = [batch for batch in batches if len(batch)] or list(batches[:1])
     if len(filled) == 1:
         return filled[0]
+    positive = all(batch.is_positive for batch in filled)
     columns = tuple(concat_columns(same) for same in zip(*(batch.columns for batch in filled), strict=True))
     return Batch(
         columns,
         np.concatenate([batch.ts for batch in filled]),
         np.concatenate([batch.exp for batch in filled]),
-        np.concatenate([batch.sign for batch in filled]),
+        ones(sum(map(len, filled))) if positive else np.concatenate([batch.sign for batch in filled]),
     )
 
 

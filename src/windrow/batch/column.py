@@ -78,9 +78,11 @@ class Column:
         return self.type in (STRING, BINARY)
 
     def take(self, rows: Array) -> Column:
-        """The values at positions, or under a mask, or in a slice."""
-        valid = None if self.valid is None else self.valid[rows]
-        return Column(self.type, self.values[rows], valid, self.dictionary)
+        """The values at positions, or under a mask."""
+        if rows.dtype == np.bool_:
+            rows = np.flatnonzero(rows)
+        valid = None if self.valid is None else self.valid.take(rows)
+        return Column(self.type, self.values.take(rows), valid, self.dictionary)
 
     def slice(self, start: int, end: int) -> Column:
         valid = None if self.valid is None else self.valid[start:end]

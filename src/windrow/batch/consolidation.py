@@ -1,30 +1,39 @@
 """Consolidation: the same changelog in fewer tuples.
 
-Tuples with the same row, ts and exp are summed; those that cancel go. The answer at every instant is unchanged.
-Costs one hash of each row.
+Tuples with the same row, ts and exp and opposite signs go together. The answer at every instant is unchanged.
+Costs one hash of each row; only the negative tuples are put into a table.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from windrow.batch.batch import Batch
+from windrow.batch.arrays import Bools, Int64s
+from windrow.batch.batch import Batch, concat
+from windrow.batch.compiled import compiled
 from windrow.batch.key_table import KeyTable
 from windrow.batch.words import words_of
 
 
 def consolidate(batch: Batch) -> Batch:
     """Without tuples that cancel each other; a batch without negative tuples is returned as it is."""
-    if not len(batch) or bool((batch.sign > 0).all()):
+    if batch.is_positive:
         return batch
-    ids = KeyTable().intern(words_of(batch.columns, len(batch), batch.ts, batch.exp))
-    count = int(ids.max()) + 1
-    sums = np.zeros(count, np.int64)
-    np.add.at(sums, ids, batch.sign)
-    if len(ids) == count:
-        return batch
-    first = np.full(count, -1, np.int64)
-    first[ids[::-1]] = np.arange(len(ids))[::-1]
-    kept = np.repeat(first, np.abs(sums))
-    merged = batch.take(kept)
-    return Batch(merged.columns, merged.ts, merged.exp, np.repeat(np.sign(sums), np.abs(sums)).astype(np.int8))
+    negative = batch.sign < 0
+    taken_back, given = batch.take(negative), batch.take(~negative)
+    table = KeyTable()
+    ids = table.intern(words_of(taken_back.columns, len(taken_back), taken_back.ts, taken_back.exp))
+    waiting = np.bincount(ids)
+    stays = _left_over(table.find(words_of(given.columns, len(given), given.ts, given.exp)), waiting)
+    return concat([given.take(stays), taken_back.take(_left_over(ids, np.bincount(ids) - waiting))])
+
+
+@compiled
+def _left_over(ids: Int64s, waiting: Int64s) -> Bools:
+    """The rows for whose id nothing waits; each of the others takes one of those that wait."""
+    stays = np.ones(len(ids), np.bool_)
+    for i in range(len(ids)):
+        if ids[i] >= 0 and waiting[ids[i]] > 0:
+            waiting[ids[i]] -= 1
+            stays[i] = False
+    return stays

@@ -56,7 +56,7 @@ class DistinctStar:
 
     def step(self, state: DistinctStarState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
-        assert bool((rows.sign > 0).all()), "δ* is not for strict inputs"
+        assert rows.is_positive, "δ* is not for strict inputs"
         rows = rows.sorted_by_time()
         ids = state.values.intern(rows.columns, len(rows))
         state.ends.reserve(state.values.capacity)

@@ -60,7 +60,7 @@ class NonRetroactiveJoin:
 
     def step(self, state: TableState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         stream, table = inputs
-        assert bool((stream.sign > 0).all()), "a non-retroactive table is joined below strict operators"
+        assert stream.is_positive, "a non-retroactive table is joined below strict operators"
         self._change(state, table)
         columns = stream.select(self.left_keys)
         ids = state.keys.find(words_of(columns, len(stream)))
@@ -88,7 +88,7 @@ class NonRetroactiveJoin:
         """Pairs live as long as the stream tuple; a row and what takes it back cancel."""
         met = stream.take(positions)
         pairs = Batch(met.columns + rows.columns, met.ts, met.exp, rows.sign)
-        if bool((rows.sign < 0).any()):
+        if not rows.is_positive:
             kept = _net(positions, rows)
             positions, pairs = positions[kept], pairs.take(kept)
         if self.residual is not None and len(pairs):

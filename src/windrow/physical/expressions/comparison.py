@@ -24,6 +24,17 @@ def comparable(source: Column) -> Array:
     return order_of(source) if source.is_coded or source.values.dtype.kind == "f" else source.values
 
 
+def comparables(left: Column, right: Column) -> tuple[Array, Array]:
+    """Numbers in the order of the values of both; doubles as they are where none is NaN."""
+    if left.values.dtype.kind == right.values.dtype.kind == "f" and not (_has_nan(left) or _has_nan(right)):
+        return left.values, right.values
+    return comparable(left), comparable(right)
+
+
+def _has_nan(source: Column) -> bool:
+    return len(source) > 0 and bool(np.isnan(source.values.max()))
+
+
 def together(columns: list[Column], dictionary: Dictionary) -> list[Column]:
     """The columns as their common type."""
     of: Type = NULL
@@ -35,7 +46,7 @@ def together(columns: list[Column], dictionary: Dictionary) -> list[Column]:
 def comparison(test: Test) -> Kernel:
     def kernel(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:
         left, right = together(arguments, dictionary)
-        return booleans(test(comparable(left), comparable(right)), both_valid(left, right))
+        return booleans(test(*comparables(left, right)), both_valid(left, right))
 
     return kernel
 
@@ -47,7 +58,7 @@ def equality(test: Test) -> Kernel:
         left, right = together(arguments, dictionary)
         if left.type in (STRING, BINARY):
             return booleans(test(left.values, right.values), both_valid(left, right))
-        return booleans(test(comparable(left), comparable(right)), both_valid(left, right))
+        return booleans(test(*comparables(left, right)), both_valid(left, right))
 
     return kernel
 

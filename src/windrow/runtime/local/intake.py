@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from windrow.batch import Batch, Column, Dictionary, arrow_type, column_from_arrow, concat, empty, inserts
+from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.row_order import in_row_order
 from windrow.catalog import StreamEntry
 from windrow.units import FOREVER, parse_duration
@@ -74,8 +75,8 @@ class Intake:
         """Rows as they arrived; `arrival` is the time for streams that take it."""
         columns, kept = self._typed(self._readable(rows))
         ts, kept = self._times(columns, kept, arrival)
-        late = ts < engine_watermark
-        if late.any():
+        if len(ts) and int(ts.min()) < engine_watermark:
+            late = ts < engine_watermark
             self.late.put(kept.filter(pa.array(late)), "later than the watermark")
             columns = [column.take(~late) for column in columns]
             ts = ts[~late]
@@ -99,10 +100,12 @@ class Intake:
         none = empty(self._types, self._dictionary)
         if not self._waiting:
             return none
-        rows = concat(self._waiting)
-        due = rows.ts < end
-        self._waiting = [] if due.all() else [rows.take(~due)]
-        return in_row_order(rows if due.all() else rows.take(due), self._ties)
+        # Each batch in the order of time is cut without copying it.
+        waiting = [batch.sorted_by_time() for batch in self._waiting]
+        cuts = [int(np.searchsorted(batch.ts, end)) for batch in waiting]
+        parts = list(zip(waiting, cuts, strict=True))
+        self._waiting = [batch.slice(cut, len(batch)) for batch, cut in parts if cut < len(batch)]
+        return in_row_order(concat([none, *(batch.slice(0, cut) for batch, cut in parts)]), self._ties)
 
     def first_time(self) -> int | None:
         """The earliest timestamp that waits."""
@@ -119,16 +122,19 @@ class Intake:
     def _typed(self, rows: pa.Table) -> tuple[list[Column], pa.Table]:
         """Columns of the declared types, without the rows that have values which do not fit."""
         arrays, bad = [], np.zeros(rows.num_rows, np.bool_)
+
+        def reject(wrong: Bools, reason: str) -> None:
+            wrong = wrong & ~bad  # a row is rejected once, for the first thing that is wrong with it
+            self.rejected.put(rows.filter(pa.array(wrong)), reason)
+            np.logical_or(bad, wrong, out=bad)
+
         for column in self.stream.columns:
             values = rows.column(column.name) if column.name in rows.column_names else pa.nulls(rows.num_rows)
             array, wrong = _cast(values, arrow_type(column.type))
-            wrong &= ~bad  # a row is rejected once, for the first thing that is wrong with it
-            self.rejected.put(rows.filter(pa.array(wrong)), f"{column.name} is not {column.type}")
-            bad |= wrong
-            if not column.nullable:
-                missing = np.asarray(array.is_null()) & ~bad
-                self.rejected.put(rows.filter(pa.array(missing)), f"{column.name} is null")
-                bad |= missing
+            if wrong is not None:
+                reject(wrong, f"{column.name} is not {column.type}")
+            if not column.nullable and array.null_count:
+                reject(np.asarray(array.is_null()), f"{column.name} is null")
             arrays.append(array)
         if bad.any():
             keep = pa.array(~bad)
@@ -136,12 +142,12 @@ class Intake:
         types = (column.type for column in self.stream.columns)
         return [column_from_arrow(array, self._dictionary, of) for array, of in zip(arrays, types, strict=True)], rows
 
-    def _times(
-        self, columns: list[Column], kept: pa.Table, arrival: int
-    ) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], pa.Table]:
+    def _times(self, columns: list[Column], kept: pa.Table, arrival: int) -> tuple[Int64s, pa.Table]:
         if self.stream.timestamp is None:
             return np.full(kept.num_rows, arrival, np.int64), kept
         times = columns[self._ordinal(self.stream.timestamp)]
+        if not len(times) or (times.valid is None and _in_range(times.values)):
+            return times.values, kept
         missing = ~times.valid_mask()
         strange = ~missing & ((times.values > MAX_TIMESTAMP) | (times.values < -MAX_TIMESTAMP))
         self.rejected.put(kept.filter(pa.array(missing)), f"{self.stream.timestamp} is null")
@@ -153,21 +159,22 @@ class Intake:
         return times.values[good], kept.filter(pa.array(good))
 
 
-def _cast(
-    values: pa.Array | pa.ChunkedArray, wanted: pa.DataType
-) -> tuple[pa.Array, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """The values as a type, and a mask of those that do not fit it (null among the values)."""
+def _in_range(times: Int64s) -> bool:
+    return bool(times.min() >= -MAX_TIMESTAMP and times.max() <= MAX_TIMESTAMP)
+
+
+def _cast(values: pa.Array | pa.ChunkedArray, wanted: pa.DataType) -> tuple[pa.Array, Bools | None]:
+    """The values as a type, and a mask of those that do not fit it (null among the values) when there are any."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
-    none = np.zeros(len(values), np.bool_)
     if pa.types.is_dictionary(values.type):
         if values.type.value_type == wanted:
-            return values, none
+            return values, None
         values = values.dictionary_decode()
     if values.type == wanted:
-        return values, none
+        return values, None
     try:
-        return _checked_cast(values, wanted), none
+        return _checked_cast(values, wanted), None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         return _cast_each(values, wanted)
 
@@ -208,7 +215,7 @@ def _read_times(values: pa.Array) -> pa.Array:
         return values.cast(pa.timestamp("us", "UTC")).view(pa.int64())
 
 
-def _cast_each(values: pa.Array, wanted: pa.DataType) -> tuple[pa.Array, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+def _cast_each(values: pa.Array, wanted: pa.DataType) -> tuple[pa.Array, Bools]:
     """One value at a time: only for batches in which something is wrong."""
     results, wrong = [], np.zeros(len(values), np.bool_)
     for place in range(len(values)):

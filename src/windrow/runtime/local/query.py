@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from windrow.batch import Batch, Segment, arrow_type, changelog_to_arrow, empty, rows_to_arrow
+from windrow.batch import Batch, Segment, arrow_type, changelog_to_arrow, concat, empty, rows_to_arrow
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Limit, Node, Sort
 from windrow.runtime.local.refreshes import refresh_slide, refreshes
@@ -41,12 +41,16 @@ class Query:
         self._begin: int | None = None  # the first refresh is the first window end after it
 
     def answer(self, at: int | None = None) -> pa.Table:
-        """The rows of the answer at the latest final instant, or at a later one that is asked for."""
+        """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
         return self._answer_at(self._engine.watermark - 1 if at is None else at)
 
     def latest_answer(self) -> pa.Table:
-        """The answer now; once the sources have ended, the one at the last row's time, before everything expired."""
-        return self._answer_at(min(self._engine.watermark - 1, self._engine.last_row))
+        """The answer to show: now, or once the sources have ended at the last row's time, before everything expired.
+
+        Without ORDER BY it is in the order of its values, so that it is always shown in the same way.
+        """
+        rows = self._view.at(min(self._engine.watermark - 1, self._engine.last_row))
+        return rows_to_arrow(self._in_order(rows), self.plan.schema.names)
 
     def changes(self) -> pa.Table:
         """The newest changes: the columns, `_ts`, `_exp` (null when open) and `_sign`; `subscribe` hears of all."""
@@ -91,9 +95,13 @@ class Query:
 
     def _answer_at(self, instant: int) -> pa.Table:
         rows = self._view.at(instant)
+        if isinstance(self.plan, Sort | Limit) or not rows:
+            rows = [self._in_order(rows)]
+        return pa.concat_tables([rows_to_arrow(batch, self.plan.schema.names) for batch in rows])
+
+    def _in_order(self, rows: list[Batch]) -> Batch:
         keys = self.plan.keys if isinstance(self.plan, Sort | Limit) else ()
-        shown = self._none() if rows is None else in_shown_order(rows, self.plan.schema, keys)
-        return rows_to_arrow(shown, self.plan.schema.names)
+        return in_shown_order(concat(rows), self.plan.schema, keys) if rows else self._none()
 
     def _changelog(self, changes: Batch) -> pa.Table:
         return changelog_to_arrow(changes, self.plan.schema.names)

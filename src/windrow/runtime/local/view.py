@@ -1,51 +1,111 @@
-"""The view: the current answer of a query, kept from its changelog."""
+"""The view: the current answer of a query, kept from its changelog.
+
+The tuples stay in the batches in which they came, as long as nothing takes any of them back: a batch is looked into
+only when some of its rows begin or end on the other side of the instant that is asked for, and an answer is handed
+over without copying. With negative tuples all rows are put together now and then, so that those that take each other
+back can go; also those that have ended. Both when the view has doubled, so that keeping it costs a constant a tuple.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from windrow.batch import Batch, alive_at, concat, consolidate
+from windrow.batch import Batch, concat, consolidate
 from windrow.units import FOREVER
+
+_SMALL = 4_096  # rows up to which batches are put together, and not looked into for what is over
+
+
+class _Kept(NamedTuple):
+    """A batch, the latest begin of its tuples, and the earliest and latest end."""
+
+    rows: Batch
+    begun: int
+    first_end: int
+    last_end: int
 
 
 class View:
-    """Tuples that are alive or may still count; tuples that take each other back are dropped now and then."""
+    """Tuples that are alive or may still count."""
 
     def __init__(self) -> None:
-        self._batches: list[Batch] = []
+        self._kept: list[_Kept] = []
+        self._size = 0
         self._size_after_tidying = 0
+        self._negatives = False
 
     def __len__(self) -> int:
-        return sum(len(batch) for batch in self._batches)
+        return self._size
 
     def add(self, changes: Batch) -> None:
         if len(changes):
-            self._batches.append(changes)
+            begun, first_end, last_end = int(changes.ts.max()), int(changes.exp.min()), int(changes.exp.max())
+            self._kept.append(_Kept(changes, begun, first_end, last_end))
+            self._size += len(changes)
+            self._negatives = self._negatives or not changes.is_positive
 
     def move_on(self, watermark: int) -> None:
         """Nothing before the watermark will be asked for any more; when the sources have ended, all of it may be."""
-        if watermark != FOREVER and len(self) > 2 * self._size_after_tidying + 1024:
+        if watermark == FOREVER:
+            return
+        if self._kept and self._kept[-1].first_end <= watermark and len(self._kept[-1].rows) > _SMALL:
+            self._drop_what_is_over(watermark)
+        if self._size > 2 * self._size_after_tidying + 1024:
             self._tidy(watermark)
 
-    def at(self, instant: int) -> Batch | None:
+    def at(self, instant: int) -> list[Batch]:
         """The rows alive at an instant not before the last watermark, each as often as it counts."""
-        if not self._batches:
-            return None
-        alive = alive_at(concat(self._batches), instant)
-        level = np.zeros(len(alive), np.int64)
-        rows = consolidate(alive.with_lifetimes(level, level))
-        assert bool((rows.sign > 0).all()), "more taken back than given"
-        return rows
+        alive = [rows for kept in self._kept if len(rows := _alive(kept, instant))]
+        if not self._negatives or not alive:
+            return alive
+        rows = concat(alive)
+        level = np.zeros(len(rows), np.int64)
+        rows = consolidate(rows.with_lifetimes(level, level))
+        assert rows.is_positive, "more taken back than given"
+        return [rows]
 
     def last_edge(self) -> int:
         """The latest begin or end of a lifetime that is known: the answer stays as it is from then on."""
-        edges = [batch.ts for batch in self._batches] + [batch.exp[batch.exp != FOREVER] for batch in self._batches]
-        return max((int(edge.max()) for edge in edges if len(edge)), default=-FOREVER)
+        edges = [kept.begun for kept in self._kept]
+        ends = [kept.rows.exp[kept.rows.exp != FOREVER] for kept in self._kept]
+        edges += [int(known.max()) for known in ends if len(known)]
+        return max(edges, default=-FOREVER)
+
+    def _drop_what_is_over(self, watermark: int) -> None:
+        """Of the newest batch, when it is most of it: versions of groups that were replaced at once."""
+        newest = self._kept[-1].rows
+        lasting = newest.exp > watermark
+        if 2 * int(np.count_nonzero(lasting)) < len(newest):
+            self._kept.pop()
+            self._size -= len(newest)
+            self.add(newest.take(lasting))
 
     def _tidy(self, watermark: int) -> None:
-        """What began before the watermark began 'before': begins no longer matter, so pairs cancel."""
-        everything = concat(self._batches)
-        living = everything.take(everything.exp > watermark)
-        past = np.minimum(living.ts, watermark)
-        self._batches = [consolidate(living.with_lifetimes(past, living.exp))]
-        self._size_after_tidying = len(self)
+        batches = [_lasting(kept, watermark) for kept in self._kept if kept.last_end > watermark]
+        if self._negatives and batches:
+            # What began before the watermark began 'before': begins no longer matter, so pairs cancel.
+            everything = concat(batches)
+            past = np.minimum(everything.ts, watermark)
+            batches = [consolidate(everything.with_lifetimes(past, everything.exp))]
+        self._kept, self._size, self._negatives = [], 0, False
+        for rows in _fewer(batches):
+            self.add(rows)
+        self._size_after_tidying = self._size
+
+
+def _alive(kept: _Kept, instant: int) -> Batch:
+    if kept.begun <= instant < kept.first_end:
+        return kept.rows
+    return kept.rows.take((kept.rows.ts <= instant) & (instant < kept.rows.exp))
+
+
+def _lasting(kept: _Kept, watermark: int) -> Batch:
+    return kept.rows if kept.first_end > watermark else kept.rows.take(kept.rows.exp > watermark)
+
+
+def _fewer(batches: list[Batch]) -> list[Batch]:
+    """Small batches together, so that there are not many."""
+    small = [rows for rows in batches if len(rows) <= _SMALL]
+    return [*(rows for rows in batches if len(rows) > _SMALL), *([concat(small)] if small else [])]
