@@ -23,6 +23,7 @@
       2  20  y
     error: the message, then its hint                 instead of answers
 
+Arrays are JSON without spaces, structs the list of their fields: [["x",2],["y",1]].
 Seconds count from 2026-01-01 00:00:00 UTC; TIMESTAMP values are written the same way and INTERVAL values in seconds.
 Words of a stream after its columns are those of CREATE STREAM; `open` means that the stream never ends. `table`
 declares a table, `statement` is carried out after the query has started, before the first row.
@@ -30,6 +31,7 @@ declares a table, `statement` is carried out after the query has started, before
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections import Counter
@@ -42,7 +44,20 @@ from typing import Any
 
 from sql_oracle import normal_row
 
-from windrow.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGERS, INTERVAL, STRING, TIMESTAMP, DecimalType, Type
+from windrow.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGERS,
+    INTERVAL,
+    STRING,
+    TIMESTAMP,
+    ArrayType,
+    DecimalType,
+    StructType,
+    Type,
+)
 
 START = 1_767_225_600_000_000  # 2026-01-01 00:00:00 UTC
 FOLDER = Path(__file__).parent / "cases"
@@ -207,10 +222,21 @@ def value_of(word: str, of: Type) -> Any:
         return Decimal(word)
     if of == DATE:
         return date.fromisoformat(word)
+    if isinstance(of, ArrayType | StructType):  # JSON without spaces; a struct as the list of its fields
+        return _shaped(json.loads(word), of)
     if of == INTERVAL:
         return timedelta(seconds=float(word))
     assert of == TIMESTAMP, of
     return datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=float(word))
+
+
+def _shaped(value: Any, of: Type) -> Any:
+    """Lists of fields as structs."""
+    if isinstance(of, ArrayType) and value is not None:
+        return [_shaped(item, of.element) for item in value]
+    if isinstance(of, StructType) and value is not None:
+        return {name: _shaped(item, part) for item, (name, part) in zip(value, of.fields, strict=True)}
+    return value
 
 
 def row_of(line: list[str], types: tuple[Type, ...]) -> tuple[Any, ...]:
@@ -235,6 +261,8 @@ def _word(value: Any) -> str:
         return f"{(value - datetime(2026, 1, 1, tzinfo=timezone.utc)).total_seconds():.15g}"
     if isinstance(value, timedelta):
         return f"{value.total_seconds():.15g}"
+    if isinstance(value, tuple):
+        return json.dumps(value, separators=(",", ":"), default=str)
     text = f"{value:.9g}" if isinstance(value, float) else str(value)
     quoted = isinstance(value, str) and (not text or " " in text or text == "null")
     return f"'{text}'" if quoted else text

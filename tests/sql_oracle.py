@@ -147,12 +147,21 @@ def _as_duckdb(sql: str) -> str:
     argument = r"\(([\w.\"]+)\)"
     sql = re.sub(r"\bVAR\(", "VAR_SAMP(", sql)
     sql = re.sub(r"\bQUANTILE\(([\w.\"]+), ([\d.]+)\)", _quantile, sql)  # the element at ⌈φN⌉, as we define it
+    sql = re.sub(r"\bTOP\((\d+), ([\w.\"]+)\)", _top, sql)
     return re.sub(rf"\b(FIRST|LAST){argument}", _edge, sql)
 
 
 def _quantile(match: re.Match[str]) -> str:
     x, fraction = match[1], match[2]
     return f"list_sort(list({x}) FILTER ({x} IS NOT NULL))[greatest(1, CAST(ceil({fraction} * count({x})) AS INT))]"
+
+
+def _top(match: re.Match[str]) -> str:
+    """The most frequent first, among equals the smaller value; an empty list without values."""
+    count, x = match[1], match[2]
+    counted = f"map_entries(histogram({x} + 0))"  # one zero, not two
+    by_count = f"list_sort(list_transform({counted}, lambda e: {{'c': -CAST(e.value AS BIGINT), 'i': e.key}}))"
+    return f"coalesce(list_transform({by_count}[1:{count}], lambda e: {{'item': e.i, 'count': -e.c}}), [])"
 
 
 def _edge(match: re.Match[str]) -> str:
@@ -181,4 +190,4 @@ def normal(value: Any) -> Any:
         )
     if isinstance(value, list):
         return tuple(normal(item) for item in value)
-    return value
+    return tuple(normal(item) for item in value.values()) if isinstance(value, dict) else value

@@ -37,8 +37,8 @@ def test_a_folder_remembers_streams_tables_and_queries(tmp_path: Path) -> None:
 def test_a_query_that_cannot_run_leaves_nothing_behind() -> None:
     engine = windrow.connect(local=True)
     engine.sql(STREAM)
-    with pytest.raises(WindrowError, match="TOP"):
-        engine.query("SELECT TOP(3, a) AS t FROM s [ROWS 5]", name="q")
+    with pytest.raises(WindrowError, match="FREQUENT"):
+        engine.query("SELECT FREQUENT(a, 3) AS t FROM s [ROWS 5]", name="q")
     query = engine.query("SELECT a FROM s [ROWS 1]", name="q")
     engine.push("s", rows((1, 1), (2, 2)))
     engine.step()

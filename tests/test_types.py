@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windrow.catalog.codec import decode_type
 from windrow.session import Session
 from windrow.types import (
     BIGINT,
@@ -26,7 +27,6 @@ from windrow.types import (
     array,
     common_type,
     decimal,
-    is_orderable,
     struct,
 )
 
@@ -213,7 +213,10 @@ def test_types_are_written_as_in_cql() -> None:
     assert str(array(struct(("item", STRING), ("count", BIGINT)))) == "ARRAY<STRUCT<item: STRING, count: BIGINT>>"
 
 
-def test_arrays_and_structs_have_no_order() -> None:
-    assert not is_orderable(array(INT))
-    assert not is_orderable(struct(("a", INT)))
-    assert is_orderable(d(3, 1))
+def test_types_are_read_back_from_their_texts() -> None:
+    odd = struct(("a b", array(INT)), ('"', struct(("x", d(3, 1)))), ("from", STRING))
+    for of in (odd, array(odd), array(array(d(38, 2)))):
+        assert decode_type(str(of)) == of
+        session = Session()
+        session.execute(f"CREATE STREAM s (ts TIMESTAMP, x {of}) TIMESTAMP BY ts")
+        assert session.plan("SELECT x FROM s [NOW]").schema.types == (of,)

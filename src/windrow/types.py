@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 
@@ -39,7 +40,12 @@ class StructType(Type):
     fields: tuple[tuple[str, Type], ...] = ()
 
     def __str__(self) -> str:
-        return f"STRUCT<{', '.join(f'{name}: {of}' for name, of in self.fields)}>"
+        return f"STRUCT<{', '.join(f'{_field_name(name)}: {of}' for name, of in self.fields)}>"
+
+
+def _field_name(name: str) -> str:
+    """Quoted unless it is one plain word."""
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) else '"' + name.replace('"', '""') + '"'
 
 
 BOOLEAN = Type("BOOLEAN")
@@ -100,8 +106,8 @@ def is_numeric(of: Type) -> bool:
     return of in INTEGERS or of in (FLOAT, DOUBLE, NULL) or isinstance(of, DecimalType)
 
 
-def is_orderable(of: Type) -> bool:
-    return not isinstance(of, ArrayType | StructType)
+def is_nested(of: Type) -> bool:
+    return isinstance(of, ArrayType | StructType)
 
 
 def as_decimal(of: Type) -> DecimalType | None:

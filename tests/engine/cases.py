@@ -10,7 +10,7 @@ from typing import Any
 import oracle
 from running import Node, Source
 
-from windrow.batch import Batch, Column
+from windrow.batch import Batch, Column, Dictionary
 from windrow.operators import (
     AntiJoin,
     DistinctStar,
@@ -42,6 +42,7 @@ from windrow.operators.aggregates import (
     OverDistinct,
     Quantile,
     StandardDeviation,
+    Top,
     Variance,
     maximum,
     minimum,
@@ -174,6 +175,12 @@ def _group_of_group(s: Strategy) -> Node:
     return Node(GroupBy((0,), (maximum(2), IntegerSum(2, BIGINT)), s.strict), inner)
 
 
+def _top(x: str, count: int) -> str:
+    by_count = f"list_transform(map_entries(histogram({x})), lambda e: {{'c': -CAST(e.value AS BIGINT), 'i': e.key}})"
+    items = f"list_transform(list_sort({by_count})[1:{count}], lambda e: {{'item': e.i, 'count': -e.c}})"
+    return f"coalesce({items}, [])"
+
+
 _QUANTILE = "(list(v ORDER BY v) FILTER (v IS NOT NULL))[greatest(1, ceil(0.3 * count(v)))::BIGINT]"
 _FIRST = '(list(v ORDER BY "at", v) FILTER (v IS NOT NULL))[1]'
 _LAST = '(list(s ORDER BY "at", s) FILTER (s IS NOT NULL))[-1]'
@@ -286,6 +293,18 @@ CASES: dict[str, Case] = {
     "first and last": Case(
         f"SELECT k, {_FIRST}, {_LAST} FROM r GROUP BY k",
         _group("r", (0,), AtEdgeOfTime(1, 3, 0), AtEdgeOfTime(2, 3, 1)),
+    ),
+    "most frequent": Case(
+        f"SELECT k, {_top('v', 2)}, {_top('s', 3)} FROM r GROUP BY k",
+        _group("r", (0,), Top(1, 2, Dictionary()), Top(2, 3, Dictionary())),
+    ),
+    "most frequent over count window": Case(f"SELECT {_top('s', 2)} FROM f", _group("f", (), Top(2, 2, Dictionary()))),
+    "arrays as rows": Case(
+        f"SELECT DISTINCT {_top('v', 1)} AS t FROM f GROUP BY k ORDER BY t LIMIT 2",
+        lambda s: Node(
+            Limit((SortColumn(0),), 2, 0, s.strict),
+            Node(distinct_strict(s.strict), Node(columns(1), _group("f", (0,), Top(1, 1, Dictionary()))(s))),
+        ),
     ),
     "distinct values": Case(
         "SELECT k, count(DISTINCT v), sum(DISTINCT v), count(DISTINCT s) FROM r GROUP BY k",

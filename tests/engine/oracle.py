@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from running import SCHEMA, Row
+from running import SCHEMA, Row, hashable
 
 InView = Callable[[Sequence[Row], int], list[Row]]
 _CONNECTION = duckdb.connect(config={"threads": 1})
@@ -89,4 +89,4 @@ def ask(sql: str, **tables: Sequence[Row]) -> Counter[Row]:
     for name, rows in tables.items():
         arrays = [pa.array([row[1 + i] for row in rows], SCHEMA.types[i]) for i in range(len(SCHEMA))]
         _CONNECTION.register(name, pa.table(arrays, schema=SCHEMA))
-    return Counter(_CONNECTION.execute(sql).fetchall())
+    return Counter(map(hashable, _CONNECTION.execute(sql).fetchall()))

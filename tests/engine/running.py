@@ -100,9 +100,16 @@ def answer(changes: Batch, instant: int) -> Counter[Row]:
     bag: Counter[Row] = Counter()
     for i in range(len(changes)):
         if changes.ts[i] <= instant < changes.exp[i]:
-            bag[tuple(columns[name][i] for name in names)] += int(changes.sign[i])
+            bag[hashable([columns[name][i] for name in names])] += int(changes.sign[i])
     assert all(count >= 0 for count in bag.values()), "more taken back than given"
     return +bag
+
+
+def hashable(value: Any) -> Any:
+    """Lists and structs as tuples."""
+    if isinstance(value, dict):
+        return hashable(list(value.values()))
+    return tuple(map(hashable, value)) if isinstance(value, list | tuple) else value
 
 
 def nearly(bag: Counter[Row]) -> Counter[Row]:

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from windrow.batch.arrays import Array, Bools
 from windrow.batch.batch import Batch
 from windrow.batch.column import WIDE, Column, column, dtype_of
-from windrow.batch.dictionary import Dictionary
+from windrow.batch.dictionary import LARGE_BINARY, Dictionary
+from windrow.batch.nested import decoded, encoded
 from windrow.errors import WindrowError
 from windrow.types import (
     BIGINT,
@@ -31,9 +32,14 @@ from windrow.types import (
     STRING,
     TIMESTAMP,
     TINYINT,
+    ArrayType,
     DecimalType,
+    StructType,
     Type,
+    array,
     decimal,
+    is_nested,
+    struct,
 )
 from windrow.units import FOREVER
 
@@ -65,6 +71,10 @@ def arrow_type(type: Type) -> pa.DataType:
     """Arrow's name for an SQL type."""
     if isinstance(type, DecimalType):
         return pa.decimal128(type.precision, type.scale)
+    if isinstance(type, ArrayType):
+        return pa.list_(arrow_type(type.element))
+    if isinstance(type, StructType):
+        return pa.struct([(name, arrow_type(of)) for name, of in type.fields])
     return _ARROW[type]
 
 
@@ -82,6 +92,10 @@ def sql_type(type: pa.DataType) -> Type:
         return STRING
     if pa.types.is_large_binary(type) or pa.types.is_binary_view(type) or pa.types.is_fixed_size_binary(type):
         return BINARY
+    if pa.types.is_list(type) or pa.types.is_large_list(type) or pa.types.is_fixed_size_list(type):
+        return array(sql_type(type.value_type))
+    if pa.types.is_struct(type) and type.num_fields:
+        return struct(*((field.name, sql_type(field.type)) for field in type))
     known = {ours: sql for sql, ours in _ARROW.items()} | _WIDER
     if type not in known:
         raise WindrowError(f"columns of Arrow type {type} are not supported", "cast the column to an SQL type first")
@@ -96,9 +110,21 @@ def column_from_arrow(values: pa.Array | pa.ChunkedArray, dictionary: Dictionary
     valid = np.asarray(values.is_valid()) if values.null_count else None
     if type in (STRING, BINARY):
         return column(type, _codes(values, dictionary), valid, dictionary)
+    if is_nested(type):
+        return column(
+            type, dictionary.encode(encoded(_cast(values, arrow_type(type)), type, _plain_column)), valid, dictionary
+        )
     if isinstance(type, DecimalType):
         return column(type, _unscaled(values.cast(arrow_type(type)), type), valid)
     return column(type, _plain(values, type), valid)
+
+
+def _plain_column(values: pa.Array, type: Type) -> Column:
+    return column_from_arrow(values, Dictionary(), type)
+
+
+def _cast(values: pa.Array, type: pa.DataType) -> pa.Array:
+    return values if values.type == type else values.cast(type)
 
 
 def columns_from_arrow(table: pa.Table | pa.RecordBatch, dictionary: Dictionary) -> tuple[Column, ...]:
@@ -111,6 +137,8 @@ def column_to_arrow(column: Column) -> pa.Array:
     type = arrow_type(column.type)
     if column.type == NULL:
         return pa.nulls(len(column))
+    if is_nested(column.type):
+        return _nested(column, mask, type)
     if column.is_coded:
         return _strings(column, mask, type)
     if isinstance(column.type, DecimalType):
@@ -153,8 +181,8 @@ def _plain(values: pa.Array, type: Type) -> Array:
         if pa.types.is_timestamp(values.type):
             target = pa.timestamp("us", values.type.tz)
         values = values.cast(target, safe=False).view(pa.int32() if type == DATE else pa.int64())
-    elif values.type != arrow_type(type):
-        values = values.cast(arrow_type(type))
+    else:
+        values = _cast(values, arrow_type(type))
     return np.frombuffer(values.buffers()[1], dtype_of(type), len(values), values.offset * dtype_of(type).itemsize)
 
 
@@ -176,6 +204,18 @@ def _strings(column: Column, mask: Bools | None, type: pa.DataType) -> pa.Array:
     if column.dictionary is None or not len(column.dictionary):
         return pa.nulls(len(column), type)
     return column.dictionary.decode(pa.array(column.values, mask=mask), type)
+
+
+def _nested(column: Column, mask: Bools | None, type: pa.DataType) -> pa.Array:
+    """Decoded once for each different value."""
+    if column.dictionary is None or not len(column.dictionary):
+        return pa.nulls(len(column), type)
+    codes, places = np.unique(column.values if mask is None else column.values[~mask], return_inverse=True)
+    different = decoded(column.dictionary.decode(pa.array(codes), LARGE_BINARY), column.type, column_to_arrow)
+    if mask is not None:
+        present, places = places, np.zeros(len(column), np.int64)
+        places[~mask] = present
+    return different.take(pa.array(places, mask=mask)).cast(type)
 
 
 def _validity(valid: Bools | None) -> pa.Buffer | None:

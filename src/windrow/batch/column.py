@@ -1,8 +1,8 @@
 """A column: an array of fixed-width values and, when there are nulls, a mask of the valid ones.
 
 How the SQL types are held: integers, floats and Booleans as themselves; DATE as days (int32); TIMESTAMP and INTERVAL as
-microseconds (int64); DECIMAL as a scaled integer, of 64 bits up to 18 digits and of 128 above (`WIDE`); STRING and
-BINARY as codes of a `Dictionary`.
+microseconds (int64); DECIMAL as a scaled integer, of 64 bits up to 18 digits and of 128 above (`WIDE`); STRING,
+BINARY, ARRAY and STRUCT as codes of a `Dictionary`.
 
 Invariant: the value under a null is zero, so that two columns can be compared value by value and mask by mask.
 """
@@ -33,6 +33,7 @@ from windrow.types import (
     TINYINT,
     DecimalType,
     Type,
+    is_nested,
 )
 
 # A 128-bit integer as Arrow lays it out; compared by `hi` first.
@@ -60,7 +61,7 @@ def dtype_of(type: Type) -> np.dtype[np.generic]:
     """How values of an SQL type are held."""
     if isinstance(type, DecimalType):
         return np.dtype(np.int64) if type.precision <= MAX_NARROW_PRECISION else WIDE
-    return _DTYPES[type]
+    return np.dtype(np.int32) if is_nested(type) else _DTYPES[type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,14 +69,14 @@ class Column:
     type: Type
     values: Array
     valid: Bools | None = None  # None: no nulls
-    dictionary: Dictionary | None = None  # of STRING and BINARY
+    dictionary: Dictionary | None = None  # of what is coded
 
     def __len__(self) -> int:
         return len(self.values)
 
     @property
     def is_coded(self) -> bool:
-        return self.type in (STRING, BINARY)
+        return self.type in (STRING, BINARY) or is_nested(self.type)
 
     def take(self, rows: Array) -> Column:
         """The values at positions, or under a mask."""
@@ -135,7 +136,7 @@ def concat_columns(columns: Sequence[Column]) -> Column:
 
 
 def order_of(column: Column) -> Int64s:
-    """Integers (one a row, or two for `WIDE`) in the order of the values; nulls are the caller's affair.
+    """Integers in the order of the values, for all types but wide decimals; nulls are the caller's affair.
 
     NaN comes after all other numbers and -0.0 equals 0.0, as in Spark SQL.
     """
@@ -147,6 +148,26 @@ def order_of(column: Column) -> Int64s:
         return _order_of_floats(values.astype(np.float64))
     assert values.dtype != WIDE, "a wide decimal has two words"
     return values.astype(np.int64)
+
+
+def order_words(column: Column) -> list[Int64s]:
+    """The same for all types: one word a row, or for a wide decimal two, the more important first."""
+    if column.values.dtype != WIDE:
+        return [order_of(column)]
+    return [column.values["hi"].astype(np.int64), (column.values["lo"] ^ np.uint64(1 << 63)).view(np.int64)]
+
+
+def from_order(type: Type, words: Sequence[Int64s], valid: Bools) -> Column:
+    """The column whose `order_words` these are; not for codes, whose places change."""
+    dtype, first = dtype_of(type), words[0]
+    if dtype == WIDE:
+        wide = np.zeros(len(first), WIDE)
+        wide["hi"], wide["lo"] = first, words[1].view(np.uint64) ^ np.uint64(1 << 63)
+        return column(type, wide, valid)
+    if dtype.kind == "f":
+        bits = np.where(first < 0, first ^ np.int64(0x7FFFFFFFFFFFFFFF), first)
+        return column(type, bits.view(np.float64).astype(dtype), valid)
+    return column(type, first.astype(dtype), valid)
 
 
 def _order_of_floats(values: Array) -> Int64s:

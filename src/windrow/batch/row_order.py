@@ -12,7 +12,7 @@ import numpy as np
 
 from windrow.batch.arrays import Array
 from windrow.batch.batch import Batch
-from windrow.batch.column import WIDE, Column, order_of
+from windrow.batch.column import Column, order_words
 
 
 def in_row_order(rows: Batch, ties: Sequence[int] = ()) -> Batch:
@@ -36,7 +36,7 @@ def in_row_order(rows: Batch, ties: Sequence[int] = ()) -> Batch:
 
 def sort_words(column: Column, descending: bool = False, nulls_first: bool = True) -> list[Array]:
     """What to sort a column by, the most important first; nulls apart from the values."""
-    values = [column.values["hi"], column.values["lo"]] if column.values.dtype == WIDE else [order_of(column)]
+    values: list[Array] = list(order_words(column))
     if descending:
         values = [~word for word in values]
     if column.valid is None:

@@ -8,10 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 from windrow.catalog.entries import KINDS, ColumnDefinition, Connector, Entry
-from windrow.types import SIMPLE_TYPES, DecimalType, Type, decimal
+from windrow.types import SIMPLE_TYPES, Type, array, decimal, struct
 
 Json = dict[str, Any]
-_DECIMAL = re.compile(r"DECIMAL\((\d+), (\d+)\)\Z")
+_DECIMAL = re.compile(r"DECIMAL\((\d+), (\d+)\)")
+_FIELD = re.compile(r'(?:, )?(?:"((?:[^"]|"")*)"|(\w+)): ')
+_WORD = re.compile(r"[A-Z]+")
 _NOT_STORED = "plan"
 
 
@@ -65,6 +67,29 @@ def _constant(stored: Any) -> Any:
 
 
 def decode_type(text: str) -> Type:
-    digits = _DECIMAL.match(text)
-    of: Type | DecimalType = decimal(int(digits[1]), int(digits[2])) if digits else SIMPLE_TYPES[text]
+    of, rest = _type_at_start(text)
+    if rest:
+        raise ValueError(f"{text} is not a type")
     return of
+
+
+def _type_at_start(text: str) -> tuple[Type, str]:
+    """The type that a text begins with, and what is left of it."""
+    if text.startswith("ARRAY<"):
+        element, rest = _type_at_start(text.removeprefix("ARRAY<"))
+        return array(element), rest.removeprefix(">")
+    if text.startswith("STRUCT<"):
+        fields: list[tuple[str, Type]] = []
+        rest = text.removeprefix("STRUCT<")
+        while not rest.startswith(">"):
+            name = _FIELD.match(rest)
+            if name is None:
+                raise ValueError(f"{text} is not a type")
+            of, rest = _type_at_start(rest[name.end() :])
+            fields.append((name[2] if name[1] is None else name[1].replace('""', '"'), of))
+        return struct(*fields), rest[1:]
+    digits = _DECIMAL.match(text)
+    if digits:
+        return decimal(int(digits[1]), int(digits[2])), text[digits.end() :]
+    name = _WORD.match(text)
+    return SIMPLE_TYPES[name[0] if name else text], text[name.end() if name else 0 :]

@@ -15,7 +15,7 @@ import numpy as np
 
 from windrow.batch.arrays import Array, Int8s, Int64s, grown
 from windrow.batch.batch import Batch, Segment
-from windrow.batch.column import WIDE, Column, order_of
+from windrow.batch.column import Column, order_words
 from windrow.batch.compiled import compiled
 from windrow.operators.aggregates.ordered_values import OrderedValues, change_count, element_at, position_of
 from windrow.operators.multiplicity import Multiplicity, sweep_multiplicities
@@ -117,11 +117,7 @@ class Limit:
 def _order_words(columns: Sequence[Column], key: SortColumn) -> list[Array]:
     """Where nulls go, then the values; descending order turns all bits of a value over."""
     column = columns[key.column]
-    if column.values.dtype == WIDE:
-        unsigned = column.values["lo"] ^ np.uint64(1 << 63)
-        words = [column.values["hi"].astype(np.int64), unsigned.view(np.int64)]
-    else:
-        words = [order_of(column)]
+    words = order_words(column)
     valid = column.valid_mask()
     nulls = valid if key.nulls_first else ~valid
     return [nulls.astype(np.int64), *(np.where(valid, ~word if key.descending else word, 0) for word in words)]
@@ -142,11 +138,11 @@ def _moved(
         row, by = key[i], change[i]
         if by == 0 or last < first:
             continue
-        position = position_of(roots[0], row, 0, order, none, nodes)
+        position = position_of(roots[0], row, order, nodes)
         before = nodes[roots[0], _SIZE]
         # Who stands at the edges while the row is there: the one that is pushed over an edge, or falls back over it.
         if by > 0:
-            roots[0] = change_count(roots[0], row, 0, 1, order, none, nodes, tally, path)
+            roots[0] = change_count(roots[0], row, 0, 0, 1, order, none, nodes, tally, path)
             before += 1
         if position <= last:
             inner = (
@@ -160,5 +156,5 @@ def _moved(
                 times[count], ids[count], changes[count] = time[i], outer, -by
                 count += 1
         if by < 0:
-            roots[0] = change_count(roots[0], row, 0, -1, order, none, nodes, tally, path)
+            roots[0] = change_count(roots[0], row, 0, 0, -1, order, none, nodes, tally, path)
     return times[:count], ids[:count], changes[:count]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
+from windrow.batch.column import WIDE, dtype_of
+from windrow.batch.dictionary import Dictionary
 from windrow.errors import WindrowError
 from windrow.operators.aggregates import (
     Aggregate,
@@ -18,27 +21,40 @@ from windrow.operators.aggregates import (
     OverDistinct,
     Quantile,
     StandardDeviation,
+    Top,
     Variance,
     maximum,
     minimum,
 )
-from windrow.plan.expressions import AggregateCall, Literal
+from windrow.plan.aggregates import AGGREGATES
+from windrow.plan.expressions import AggregateCall, Expression, Literal
 from windrow.types import DecimalType, is_integer
 
 
-def accumulator(call: AggregateCall, column: int | None, time: int | None) -> Aggregate:
+def accumulator(call: AggregateCall, column: int | None, time: int | None, dictionary: Dictionary) -> Aggregate:
     """The accumulator of a call; `column` is the ordinal of its argument, `time` that of the rows' own time."""
-    made = _over_all(call, column, time)
+    made = _over_all(call, column, time, dictionary)
     return OverDistinct(made) if call.distinct else made
 
 
-def _over_all(call: AggregateCall, column: int | None, time: int | None) -> Aggregate:
+def values_of(call: AggregateCall) -> tuple[Expression, ...]:
+    """The arguments that are computed for each row: not the constants beside them."""
+    built_in = AGGREGATES.get(call.function)
+    slots = () if built_in is None else built_in.slots
+    return tuple(
+        argument for place, argument in enumerate(call.arguments) if place >= len(slots) or slots[place] is None
+    )
+
+
+def _over_all(call: AggregateCall, column: int | None, time: int | None, dictionary: Dictionary) -> Aggregate:
     name = call.function
     if name == "COUNT":
         return Count(column)
     assert column is not None, call
     if name in ("MIN", "MAX"):
-        return minimum(column) if name == "MIN" else maximum(column)
+        return _extremum(call, column)
+    if name == "TOP":
+        return Top(column, _parameter(call.arguments[0]), dictionary)
     if name == "MEDIAN":
         return Median(column)
     if name == "QUANTILE":
@@ -51,6 +67,12 @@ def _over_all(call: AggregateCall, column: int | None, time: int | None) -> Aggr
     return _numeric(call, column)
 
 
+def _extremum(call: AggregateCall, column: int) -> Aggregate:
+    if dtype_of(call.type) == WIDE:  # two words: only the trees have room for them
+        return Quantile(column, Fraction(call.function == "MAX"))
+    return minimum(column) if call.function == "MIN" else maximum(column)
+
+
 def _numeric(call: AggregateCall, column: int) -> Aggregate:
     of = call.arguments[0].type
     exact = is_integer(of) or isinstance(of, DecimalType)
@@ -60,11 +82,15 @@ def _numeric(call: AggregateCall, column: int) -> Aggregate:
         if isinstance(of, DecimalType) and isinstance(call.type, DecimalType):
             return DecimalAverage(column, of, call.type)
         return IntegerAverage(column) if exact else FloatAverage(column)
-    hint = "COUNT, SUM, AVG, MIN, MAX, VAR, STDDEV, MEDIAN, QUANTILE, FIRST and LAST are"
+    hint = "COUNT, SUM, AVG, MIN, MAX, VAR, STDDEV, MEDIAN, QUANTILE, TOP, FIRST and LAST are"
     raise WindrowError(f"{call.function} is not computed by this version", hint)
 
 
 def _fraction(call: AggregateCall) -> Fraction:
-    parameter = call.arguments[1]
-    assert isinstance(parameter, Literal) and not isinstance(parameter.value, str | bytes | bool | None), parameter
-    return Fraction(str(parameter.value))
+    return Fraction(str(_parameter(call.arguments[1])))
+
+
+def _parameter(argument: Expression) -> Any:
+    """The value of a constant argument."""
+    assert isinstance(argument, Literal), argument
+    return argument.value

@@ -43,7 +43,7 @@ from windrow.operators.operator import Predicate
 from windrow.operators.row_order import InRowOrder
 from windrow.operators.sampling import SampledLifetime
 from windrow.operators.table_input import TableInput
-from windrow.physical.aggregates import accumulator
+from windrow.physical.aggregates import accumulator, values_of
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.join_keys import JoinKeys, join_keys
 from windrow.physical.strategy import Strategy, structure_kind
@@ -313,7 +313,7 @@ class Lowering:
         aggregates = []
         for named in plan.aggregates:
             column, time = self._arguments(plan, named, compiler, columns)
-            aggregates.append(accumulator(named.call, column, time))
+            aggregates.append(accumulator(named.call, column, time, self._dictionary))
         below = PhysicalNode(plan, Projection(tuple(columns)), (self.lower(plan.input),))
         kind = structure_kind(plan.input, self._strategy)
         return PhysicalNode(plan, GroupBy(tuple(range(len(plan.keys))), tuple(aggregates), kind), (below,))
@@ -326,7 +326,7 @@ class Lowering:
         columns: list[CompiledExpression],
     ) -> tuple[int | None, int | None]:
         """The ordinals of an aggregate's argument and of the rows' own time, appended to the columns."""
-        values = [argument for argument in named.call.arguments if not _is_parameter(named, argument)]
+        values = values_of(named.call)
         if not values:
             return None, None
         columns.append(compiler.column(values[0]))
@@ -352,11 +352,6 @@ def without_slides(plan: Node) -> Node:
         return None
 
     return bottom_up(plan, continuous)
-
-
-def _is_parameter(named: NamedAggregate, argument: Expression) -> bool:
-    """The fraction of a quantile is a constant beside the argument."""
-    return named.call.function == "QUANTILE" and argument is named.call.arguments[1]
 
 
 def _time_column(plan: nodes.GroupBy) -> Column:

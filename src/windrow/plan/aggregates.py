@@ -23,7 +23,6 @@ from windrow.types import (
     bounded_decimal,
     is_integer,
     is_numeric,
-    is_orderable,
     struct,
 )
 
@@ -115,14 +114,12 @@ def _double(of: Type) -> Type:
     return DOUBLE
 
 
-def _orderable(of: Type) -> Type:
-    if not is_orderable(of):
-        raise SignatureError(f"{of} cannot be compared")
+def _same(of: Type) -> Type:
     return of
 
 
 def _items(of: Type) -> Type:
-    return array(struct(("item", _orderable(of)), ("count", BIGINT)))
+    return array(struct(("item", of), ("count", BIGINT)))
 
 
 _KIND = AggregateClass
@@ -130,16 +127,16 @@ _ALL: tuple[Aggregate, ...] = (
     Aggregate("COUNT", "COUNT(*) or COUNT(x)", (_VALUE,), lambda _: BIGINT, _KIND.DISTRIBUTIVE, subtractable=True),
     Aggregate("SUM", "SUM(x)", (_VALUE,), _sum, _KIND.DISTRIBUTIVE, subtractable=True),
     Aggregate("AVG", "AVG(x)", (_VALUE,), _average, _KIND.ALGEBRAIC, subtractable=True),
-    Aggregate("MIN", "MIN(x)", (_VALUE,), _orderable, _KIND.DISTRIBUTIVE),
-    Aggregate("MAX", "MAX(x)", (_VALUE,), _orderable, _KIND.DISTRIBUTIVE),
+    Aggregate("MIN", "MIN(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE),
+    Aggregate("MAX", "MAX(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE),
     Aggregate("VAR", "VAR(x)", (_VALUE,), _double, _KIND.ALGEBRAIC, subtractable=True),
     Aggregate("STDDEV", "STDDEV(x)", (_VALUE,), _double, _KIND.ALGEBRAIC, subtractable=True),
     Aggregate("MEDIAN", "MEDIAN(x)", (_VALUE,), _double, _KIND.HOLISTIC),
-    Aggregate("QUANTILE", "QUANTILE(x, fraction)", (_VALUE, FRACTION), _orderable, _KIND.HOLISTIC),
+    Aggregate("QUANTILE", "QUANTILE(x, fraction)", (_VALUE, FRACTION), _same, _KIND.HOLISTIC),
     Aggregate("TOP", "TOP(k, x)", (COUNT_OF_ITEMS, _VALUE), _items, _KIND.HOLISTIC),
     Aggregate("FREQUENT", "FREQUENT(x, k)", (_VALUE, COUNT_OF_ITEMS), _items, _KIND.HOLISTIC, approximate=True),
-    Aggregate("FIRST", "FIRST(x)", (_VALUE,), lambda of: of, _KIND.DISTRIBUTIVE, ordered=True),
-    Aggregate("LAST", "LAST(x)", (_VALUE,), lambda of: of, _KIND.DISTRIBUTIVE, ordered=True),
+    Aggregate("FIRST", "FIRST(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, ordered=True),
+    Aggregate("LAST", "LAST(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, ordered=True),
     Aggregate(
         "APPROX_COUNT",
         "APPROX_COUNT(x, error)",
@@ -162,7 +159,7 @@ _ALL: tuple[Aggregate, ...] = (
         "APPROX_QUANTILE",
         "APPROX_QUANTILE(x, fraction, error)",
         (_VALUE, FRACTION, ERROR),
-        _orderable,
+        _same,
         _KIND.HOLISTIC,
         approximate=True,
     ),

@@ -27,8 +27,8 @@ from windrow.types import (
     bounded_decimal,
     common_type,
     is_integer,
+    is_nested,
     is_numeric,
-    is_orderable,
     literal_type,
 )
 
@@ -160,8 +160,7 @@ def _negated(arguments: Sequence[Type]) -> Type:
 
 
 def _comparison(arguments: Sequence[Type]) -> Type:
-    shared = _shared(arguments, "compared with")
-    _require(is_orderable(shared), f"{shared} cannot be compared")
+    _shared(arguments, "compared with")
     return BOOLEAN
 
 
@@ -169,7 +168,8 @@ def _shared(arguments: Sequence[Type], verb: str = "combined with") -> Type:
     result: Type = NULL
     for given in arguments:
         common = common_type(result, given)
-        _require(common is not None, f"{result} cannot be {verb} {given}", f"write CAST(... AS {result})")
+        hint = "both should have the same type" if is_nested(result) else f"write CAST(... AS {result})"
+        _require(common is not None, f"{result} cannot be {verb} {given}", hint)
         result = common or NULL
     return result
 
@@ -200,7 +200,7 @@ def _text(arguments: Sequence[Type]) -> Type:
     if all(given in (BINARY, NULL) for given in arguments):
         return BINARY
     for given in arguments:
-        _require(is_orderable(given) and given != BINARY, f"{given} has no text")
+        _require(not is_nested(given) and given != BINARY, f"{given} has no text")
     return STRING
 
 

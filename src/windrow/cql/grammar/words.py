@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.errors import CqlSyntaxError, Span, nearest
 from windrow.plan.printer import RESERVED
-from windrow.types import SIMPLE_TYPES, Type, decimal
+from windrow.types import SIMPLE_TYPES, Type, array, decimal, struct
 from windrow.units import (
     CALENDAR_UNITS,
     UNITS,
@@ -221,6 +221,14 @@ class WordGrammar(parser.Parser):
         if token and token.text.upper() in ("DECIMAL", "NUMERIC", "DEC"):
             self._advance()
             return self._decimal()
+        if self.word("ARRAY", "<"):
+            element = self.data_type()
+            self.expect(">", "the type of the elements", "ARRAY<DOUBLE>")
+            return array(element)
+        if self.word("STRUCT", "<"):
+            fields = self.listed(self._field)
+            self.expect(">", "the fields", "STRUCT<item: STRING, count: BIGINT>")
+            return struct(*fields)
         if known is None:
             self._unknown_type()
         self._advance()
@@ -229,9 +237,22 @@ class WordGrammar(parser.Parser):
             self.close("the length")
         return known
 
+    def _field(self) -> tuple[str, Type]:
+        """A name and a type; before a colon even reserved words are plain names."""
+        if self._curr and self._next and self._next.token_type == TokenType.COLON:
+            name = self._curr.text
+            self._advance(2)
+        else:
+            name = self.name("a field").name
+        return name, self.data_type()
+
     def _unknown_type(self) -> NoReturn:
         if not self._curr or self._curr.token_type not in NAME_TOKENS:
             self.fail(f"a type is missing, here is {self.found}", "write it after the name, such as price DOUBLE")
+        if self._curr.text.upper() in ("ARRAY", "STRUCT"):
+            word = self._curr.text.upper()
+            hint = "write ARRAY<DOUBLE>" if word == "ARRAY" else "write STRUCT<item: STRING, count: BIGINT>"
+            self.fail(f"{word} needs to know what is in it", hint)
         hint = nearest(self._curr.text, [*TYPE_SPELLINGS, "DECIMAL"], "types")
         if not hint.startswith("did you mean"):
             hint = nearest(self._curr.text, [*SIMPLE_TYPES, "DECIMAL"], "types")

@@ -7,6 +7,7 @@ from windrow.operators.aggregates.distinct_values import OverDistinct
 from windrow.operators.aggregates.float_sum import FloatSum
 from windrow.operators.aggregates.integer_sum import IntegerSum
 from windrow.operators.aggregates.ordered import AtEdgeOfTime, Median, Quantile, maximum, minimum
+from windrow.operators.aggregates.top import Top
 from windrow.operators.aggregates.variance import StandardDeviation, Variance
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "OverDistinct",
     "Quantile",
     "StandardDeviation",
+    "Top",
     "Variance",
     "maximum",
     "minimum",

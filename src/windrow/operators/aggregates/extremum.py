@@ -25,7 +25,7 @@ _VALUE, _NUMBER, _BEFORE, _AFTER = range(4)  # fields of a candidate
 
 
 class QueuedExtremes:
-    """The best value of each group; `largest` is 1 for MAX and -1 for MIN."""
+    """The best value of each group; `largest` is 1 for MAX and -1 for MIN. Not for wide decimals."""
 
     def __init__(self, largest: int) -> None:
         self._largest = largest
@@ -42,12 +42,12 @@ class QueuedExtremes:
         self._tally.reserve(2)
         self._candidates.reserve(int(self._tally["count"][0]) + len(events.group))
         found, present = _sweep(
-            events.group, events.change * argument.valid_mask(), in_order(argument), ranks_of(argument), self._largest,
-            events.telling, events.tellings,
+            events.group, events.change * argument.valid_mask(), in_order(argument)[0], ranks_of(argument),
+            self._largest, events.telling, events.tellings,
             self._groups["front"], self._groups["back"], self._groups["came"], self._groups["left"],
             self._candidates["fields"], self._candidates["free"], self._tally["count"],
         )  # fmt: skip
-        return column_like(argument, found, present)
+        return column_like(argument, [found], present)
 
     def snapshot(self, known: Container[str]) -> Snapshot:
         return snapshot_parts(self._parts(), known)

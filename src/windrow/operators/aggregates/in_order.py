@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s
-from windrow.batch.column import WIDE, Column, column, dtype_of, order_of
-from windrow.errors import WindrowError
+from windrow.batch.column import Column, column, from_order, order_words
 
 NO_RANKS: Int64s = np.zeros((0, 1), np.int64)
 
 
-def in_order(values: Column) -> Int64s:
-    """Integers in the order of values; codes as they are, their order being looked up in `ranks_of`."""
-    if dtype_of(values.type) == WIDE:
-        raise WindrowError(f"{values.type} cannot be put in order here", "cast it to at most 18 digits")
-    return values.values.astype(np.int64) if values.is_coded else order_of(values)
+def in_order(values: Column) -> list[Int64s]:
+    """Integers in the order of values, two for a wide decimal; codes as they are, `ranks_of` has their order."""
+    return [values.values.astype(np.int64)] if values.is_coded else order_words(values)
 
 
 def ranks_of(values: Column) -> Int64s:
@@ -25,10 +24,8 @@ def ranks_of(values: Column) -> Int64s:
     return values.dictionary.ranks()[:, None]
 
 
-def column_like(like: Column, found: Int64s, present: Bools) -> Column:
-    """The column whose values in order are `found`; null where nothing is present."""
-    dtype = dtype_of(like.type)
-    if dtype.kind == "f":
-        bits = np.where(found < 0, found ^ np.int64(0x7FFFFFFFFFFFFFFF), found)
-        return column(like.type, bits.view(np.float64).astype(dtype), present)
-    return column(like.type, found.astype(dtype), present, like.dictionary)
+def column_like(like: Column, words: Sequence[Int64s], present: Bools) -> Column:
+    """The column whose values in order are these; null where nothing is present."""
+    if like.is_coded:
+        return column(like.type, words[0].astype(np.int32), present, like.dictionary)
+    return from_order(like.type, words, present)

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from windrow.batch.arrays import Int64s
-from windrow.batch.column import Column, column, order_of
+from windrow.batch.arrays import Floats, Int64s
+from windrow.batch.column import WIDE, Column, column, order_of
 from windrow.operators.aggregates.aggregate import GroupEvents
 from windrow.operators.aggregates.extremum import QueuedExtremes
 from windrow.operators.aggregates.in_order import NO_RANKS, column_like, in_order, ranks_of
@@ -69,7 +69,7 @@ class AtEdgeOfTime:
 
 @dataclass(frozen=True)
 class Extremum(Quantile):
-    """MIN(x) and MAX(x); cheaper where rows leave in the order in which they came."""
+    """MIN(x) and MAX(x), not of wide decimals; cheaper where rows leave in the order in which they came."""
 
     def fresh_in_order(self) -> QueuedExtremes:
         return QueuedExtremes(1 if self.fraction == 1 else -1)
@@ -96,16 +96,15 @@ class _InOrder:
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         self._trees.restore(pieces)
 
-    def _ask(self, events: GroupEvents, values: Column, first: Int64s, second: Int64s) -> tuple[Int64s, Int64s]:
-        """Found values and sizes; the codes of `values` are in the first word unless a time is there."""
-        ranks = ranks_of(values)
-        timed = second is not _NO_SECOND
-        change = events.change * values.valid_mask()
+    def _ask(self, events: GroupEvents, values: Column, time: Column | None = None) -> tuple[Int64s, Int64s]:
+        """The words found by telling event and sizes; values are in the order of a time where one is given."""
+        ranks, timed = ranks_of(values), time is not None
+        words = [*([] if time is None else [order_of(time)]), *in_order(values)]
+        words += [np.zeros(len(values), np.int64)] * (3 - len(words))
         found, sizes = self._trees.sweep(
             events.group,
-            change,
-            first,
-            np.zeros(len(first), np.int64) if not timed else second,
+            events.change * values.valid_mask(),
+            (words[0], words[1], words[2]),
             NO_RANKS if timed else ranks,
             ranks if timed else NO_RANKS,
             events.telling,
@@ -116,28 +115,32 @@ class _InOrder:
         return found[0], sizes
 
 
-_NO_SECOND: Int64s = np.zeros(0, np.int64)
-
-
 class OrderStatistic(_InOrder):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         (argument,) = values
-        found, sizes = self._ask(events, argument, in_order(argument), _NO_SECOND)
-        return column_like(argument, found[:, 0], sizes > 0)
+        found, sizes = self._ask(events, argument)
+        return column_like(argument, [found[:, 0, 0], found[:, 0, 1]], sizes > 0)
 
 
 class Middle(_InOrder):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         (argument,) = values
-        found, sizes = self._ask(events, argument, in_order(argument), _NO_SECOND)
-        lower = column_like(argument, found[:, 0], sizes > 0).values.astype(np.float64)
-        upper = column_like(argument, found[:, 1], sizes > 0).values.astype(np.float64)
-        scale = 10.0**argument.type.scale if isinstance(argument.type, DecimalType) else 1.0
-        return column(DOUBLE, np.where(lower == upper, lower, lower / 2 + upper / 2) / scale, sizes > 0)
+        found, sizes = self._ask(events, argument)
+        lower, upper = (_doubles(column_like(argument, list(found[:, i, :2].T), sizes > 0)) for i in (0, 1))
+        with np.errstate(over="ignore", invalid="ignore"):
+            middle = np.where(lower == upper, lower, lower / 2 + upper / 2)
+        return column(DOUBLE, middle, sizes > 0)
+
+
+def _doubles(values: Column) -> Floats:
+    scale = 10.0**values.type.scale if isinstance(values.type, DecimalType) else 1.0
+    held = values.values
+    doubles: Floats = held["hi"] * 2.0**64 + held["lo"] if held.dtype == WIDE else held.astype(np.float64)
+    return doubles / scale
 
 
 class EdgeOfTime(_InOrder):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         argument, time = values
-        found, sizes = self._ask(events, argument, order_of(time), in_order(argument))
-        return column_like(argument, found[:, 2], sizes > 0)
+        found, sizes = self._ask(events, argument, time)
+        return column_like(argument, [found[:, 0, 1], found[:, 0, 2]], sizes > 0)

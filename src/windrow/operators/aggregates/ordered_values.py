@@ -6,7 +6,7 @@ follows from a number hashed from its place, so a tree is balanced whatever orde
 
 Invariant: `size[n]` is the sum of `count` over the subtree of n. Values are integers in the order of what they stand
 for, or numbers whose order is looked up in rows of `ranks` (codes of strings, ids of whole rows); the order of two of
-them never changes, so a tree stays sorted while its dictionary grows. A second word breaks ties.
+them never changes, so a tree stays sorted while its dictionary grows. A second and a third word break ties.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from windrow.state.snapshot import Piece, Snapshot
 
 _NONE = 0  # node 0 is no node
 _DEEPEST = 512
-_VALUE, _SECOND, _COUNT, _SIZE, _LEFT, _RIGHT = range(6)  # fields of a node
-_FIELDS = 6
+_VALUE, _SECOND, _COUNT, _SIZE, _LEFT, _RIGHT, _THIRD = range(7)  # fields of a node
+_FIELDS = 7
+_WORDS = (_VALUE, _SECOND, _THIRD)
 MEDIAN = -1
 _NO_RANKS: Int64s = np.zeros((0, 1), np.int64)
 
 
 class OrderedValues:
-    """Multisets of (value, second word), one a group."""
+    """Multisets of (value, second word, third word), one a group."""
 
     def __init__(self) -> None:
         self.roots: Int64s = np.zeros(0, np.int64)
@@ -40,8 +41,7 @@ class OrderedValues:
         self,
         group: Int64s,
         change: Int8s,
-        value: Int64s,
-        second: Int64s,
+        words: tuple[Int64s, Int64s, Int64s],
         ranks: Int64s,
         second_ranks: Int64s,
         telling: Bools,
@@ -52,12 +52,12 @@ class OrderedValues:
         """Go through events; the values found after each telling one, and how many values the group then has.
 
         A fraction φ is a pair (numerator, denominator) and asks for the element at position max(1, ⌈φN⌉), or with
-        the numerator MEDIAN for the two in the middle. Found is, by fraction and telling event: the value and the
-        next one in the middle (the same again without MEDIAN), then their second words.
+        the numerator MEDIAN for the two in the middle. Found is, by fraction and telling event: the three words of
+        the element, and those of the next one in the middle (the same again without MEDIAN).
         """
         self.reserve(capacity, len(group))
         found, sizes = _sweep(
-            group, change, value, second, ranks, second_ranks, telling, tellings, fractions,
+            group, change, *words, ranks, second_ranks, telling, tellings, fractions,
             self.roots, self.nodes, self.tally,
         )  # fmt: skip
         self.tidy(ranks, second_ranks)
@@ -100,9 +100,14 @@ class OrderedValues:
 
 
 @compiled
-def _order(a: int, a_second: int, b: int, b_second: int, ranks: Int64s, second_ranks: Int64s) -> int:
-    side = _side(a, b, ranks)
-    return side if side != 0 else _side(a_second, b_second, second_ranks)
+def _order(value: int, second: int, third: int, node: int, ranks: Int64s, second_ranks: Int64s, nodes: Int64s) -> int:
+    """Below 0 when the words come before those of a node, 0 when they are the same."""
+    side = _side(value, nodes[node, _VALUE], ranks)
+    if side == 0:
+        side = _side(second, nodes[node, _SECOND], second_ranks)
+    if side == 0 and third != nodes[node, _THIRD]:
+        return -1 if third < nodes[node, _THIRD] else 1
+    return side
 
 
 @compiled
@@ -130,6 +135,7 @@ def change_count(
     root: int,
     value: int,
     second: int,
+    third: int,
     by: int,
     ranks: Int64s,
     second_ranks: Int64s,
@@ -140,7 +146,7 @@ def change_count(
     """Count a value up or down; the root of the group's tree afterwards."""
     depth, node = 0, root
     while node != _NONE:
-        side = _order(value, second, nodes[node, _VALUE], nodes[node, _SECOND], ranks, second_ranks)
+        side = _order(value, second, third, node, ranks, second_ranks, nodes)
         nodes[node, _SIZE] += by
         if side == 0:
             before = nodes[node, _COUNT]
@@ -155,13 +161,13 @@ def change_count(
         node = nodes[node, _LEFT] if side < 0 else nodes[node, _RIGHT]
     new = tally[0]
     tally[0] += 1
-    nodes[new, _VALUE], nodes[new, _SECOND] = value, second
+    nodes[new, _VALUE], nodes[new, _SECOND], nodes[new, _THIRD] = value, second, third
     nodes[new, _COUNT] = nodes[new, _SIZE] = by
     nodes[new, _LEFT] = nodes[new, _RIGHT] = _NONE
     if depth == 0:
         return new  # type: ignore[no-any-return]
     parent = path[depth - 1]
-    if _order(value, second, nodes[parent, _VALUE], nodes[parent, _SECOND], ranks, second_ranks) < 0:
+    if _order(value, second, third, parent, ranks, second_ranks, nodes) < 0:
         nodes[parent, _LEFT] = new
     else:
         nodes[parent, _RIGHT] = new
@@ -206,11 +212,11 @@ def element_at(root: int, position: int, nodes: Int64s) -> int:
 
 
 @compiled
-def position_of(root: int, value: int, second: int, ranks: Int64s, second_ranks: Int64s, nodes: Int64s) -> int:
-    """The position of the first element that is not before a value, counted from 1."""
+def position_of(root: int, value: int, ranks: Int64s, nodes: Int64s) -> int:
+    """The position of the first element that is not before a value, counted from 1; for values without other words."""
     position, node = 1, root
     while node != _NONE:
-        side = _order(value, second, nodes[node, _VALUE], nodes[node, _SECOND], ranks, second_ranks)
+        side = _side(value, nodes[node, _VALUE], ranks)
         if side <= 0:
             node = nodes[node, _LEFT]
         else:
@@ -225,6 +231,7 @@ def _sweep(
     change: Int8s,
     value: Int64s,
     second: Int64s,
+    third: Int64s,
     ranks: Int64s,
     second_ranks: Int64s,
     telling: Bools,
@@ -234,14 +241,14 @@ def _sweep(
     nodes: Int64s,
     tally: Int64s,
 ) -> tuple[Int64s, Int64s]:
-    found = np.zeros((len(fractions), tellings, 4), np.int64)
+    found = np.zeros((len(fractions), tellings, 2, 3), np.int64)
     sizes = np.zeros(tellings, np.int64)
     path = np.empty(_DEEPEST, np.int64)
     place = 0
     for i in range(len(group)):
         if change[i] != 0:
             roots[group[i]] = change_count(
-                roots[group[i]], value[i], second[i], change[i], ranks, second_ranks, nodes, tally, path
+                roots[group[i]], value[i], second[i], third[i], change[i], ranks, second_ranks, nodes, tally, path
             )
         if telling[i]:
             root = roots[group[i]]
@@ -257,10 +264,9 @@ def _sweep(
                         after = first
                     node = element_at(root, first, nodes)
                     next_node = node if after == first else element_at(root, after, nodes)
-                    found[question, place, 0] = nodes[node, _VALUE]
-                    found[question, place, 1] = nodes[next_node, _VALUE]
-                    found[question, place, 2] = nodes[node, _SECOND]
-                    found[question, place, 3] = nodes[next_node, _SECOND]
+                    for word in range(3):
+                        found[question, place, 0, word] = nodes[node, _WORDS[word]]
+                        found[question, place, 1, word] = nodes[next_node, _WORDS[word]]
             place += 1
     return found, sizes
 
@@ -286,6 +292,8 @@ def _copy_filled(
             depth -= 1
             node = waiting[depth]
             if old[node, _COUNT] != 0:
-                value, second, count = old[node, _VALUE], old[node, _SECOND], old[node, _COUNT]
-                roots[group] = change_count(roots[group], value, second, count, ranks, second_ranks, nodes, tally, path)
+                value, second, third = old[node, _VALUE], old[node, _SECOND], old[node, _THIRD]
+                roots[group] = change_count(
+                    roots[group], value, second, third, old[node, _COUNT], ranks, second_ranks, nodes, tally, path
+                )
             node = old[node, _RIGHT]

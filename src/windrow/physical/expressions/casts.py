@@ -24,9 +24,12 @@ from windrow.types import (
     NULL,
     STRING,
     TIMESTAMP,
+    ArrayType,
     DecimalType,
+    StructType,
     Type,
     as_decimal,
+    is_nested,
     is_numeric,
 )
 from windrow.units import parse_duration, parse_timestamp
@@ -139,7 +142,31 @@ def _to_string(source: Column, dictionary: Dictionary) -> Column:
     if isinstance(source.type, DecimalType):
         scale = source.type.scale
         return _texts(source, unscaled(source), lambda value: _decimal_text(value, scale), dictionary)
+    if is_nested(source.type):
+        return column_from_arrow(_nested_texts(column_to_arrow(source), source.type, dictionary), dictionary, STRING)
     return column_from_arrow(column_to_arrow(source).cast(pa.string()), dictionary, STRING)
+
+
+def _nested_texts(values: pa.Array, of: Type, dictionary: Dictionary) -> pa.Array:
+    """As Spark SQL prints them: [1, 2, null] and {x, 1}."""
+    if isinstance(of, ArrayType):
+        parts = _part_texts(values.flatten(), of.element, dictionary)
+        counts = np.asarray(pc.fill_null(pc.list_value_length(values), 0))
+        lists = pa.ListArray.from_arrays(pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32()), parts)
+        return pc.binary_join_element_wise(
+            "[", pc.if_else(values.is_valid(), pc.binary_join(lists, ", "), None), "]", ""
+        )
+    assert isinstance(of, StructType), of
+    fields = [
+        _part_texts(field, part, dictionary) for field, (_, part) in zip(values.flatten(), of.fields, strict=True)
+    ]
+    inside = pc.if_else(values.is_valid(), pc.binary_join_element_wise(*fields, ", "), None)
+    return pc.binary_join_element_wise("{", inside, "}", "")
+
+
+def _part_texts(values: pa.Array, of: Type, dictionary: Dictionary) -> pa.Array:
+    text = column_to_arrow(cast(column_from_arrow(values, dictionary, of), STRING, dictionary))
+    return pc.fill_null(text, "null")
 
 
 def _texts(source: Column, values: Array, write: Callable[[int], str], dictionary: Dictionary) -> Column:

@@ -12,7 +12,7 @@ from windrow.batch.dictionary import Dictionary
 from windrow.physical.expressions.arithmetic import Kernel
 from windrow.physical.expressions.casts import cast
 from windrow.physical.expressions.vectors import booleans, both_valid, unscaled, vector
-from windrow.types import BINARY, BOOLEAN, NULL, STRING, DecimalType, Type, common_type
+from windrow.types import BOOLEAN, NULL, DecimalType, Type, common_type
 
 Test = Callable[[Array, Array], Bools]
 
@@ -52,11 +52,11 @@ def comparison(test: Test) -> Kernel:
 
 
 def equality(test: Test) -> Kernel:
-    """= and <>: strings are compared by their codes."""
+    """= and <>: what is coded is compared by its codes."""
 
     def kernel(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:
         left, right = together(arguments, dictionary)
-        if left.type in (STRING, BINARY):
+        if left.is_coded:
             return booleans(test(left.values, right.values), both_valid(left, right))
         return booleans(test(*comparables(left, right)), both_valid(left, right))
 
