@@ -33,7 +33,6 @@ OPTIMIZER = ("on", "off")
 
 # Cases that no runtime gives yet, by file. A case that begins to hold turns red, so that it is taken out of here.
 AWAITED: dict[str, str] = {
-    "restore: RSTREAM RESTORE: the whole answer, and what was missed": "RSTREAM RESTORE is not run yet",
     "internal: one window is external: results end with its rows": "INTERNAL beside external windows is not run yet",
 }
 

@@ -1,86 +1,182 @@
-"""ISTREAM and DSTREAM are differences of lawful answers: what each instant adds to the answer, and takes from it."""
+"""Output streams, RESTORE and windows on streams of results are what their definitions say of lawful answers."""
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pytest
 from generated_streams import FILL, SCHEMAS, SECOND, START, TABLE, rows
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
-from local_runs import feed
+from local_runs import answers, feed
+from output_oracle import World, answer, reports, told
 from plans import DECLARATIONS
 from queries import queries
-from sql_oracle import Row, answer_at, normal_row, stream_order
+from sql_oracle import Row, normal_row, stream_order
 
 from windrow.cql import compile_query
 from windrow.errors import CqlMeaningError, WindrowError
-from windrow.plan.analysis.refreshes import slides_below
-from windrow.plan.nodes import AppendOnly, Node, OutputKind, OutputStream, Stream
-from windrow.plan.windows import RowCount
+from windrow.plan.nodes import AppendOnly, OutputKind, OutputStream
 from windrow.runtime.local import Engine, Query
 
-EVENTS = [START + half * SECOND // 2 + tick for half in range(50) for tick in (0, 1)]
+HALVES = [START + half * SECOND // 2 for half in range(40)]
+TICKS = [START + half * SECOND // 2 + tick for half in range(50) for tick in (0, 1)]
+HORIZON = HALVES[-1]
+
+streams_of_rows = st.fixed_dictionaries({"s": rows(), "t": rows(), "u": rows()})
+some_cuts = st.lists(st.integers(0, 24), max_size=6)
+strategies = st.sampled_from(["upa", "direct", "nt"])
 
 
-def looks(plan: Node) -> list[int]:
-    """When the answer may change; a periodic query is only looked at when it is refreshed."""
-    slides = [slide for slide in slides_below(plan) if not isinstance(slide, RowCount)]
-    return [event for event in EVENTS if event % slides[0] == 0] if slides else EVENTS
+class Run:
+    """A query with everything it told, on streams that have ended, and the world that the oracle recomputes from."""
+
+    def __init__(
+        self, query: str, streams: dict[str, list[Row]], cuts: list[int], strategy: str, instants: list[int]
+    ) -> None:
+        engine = Engine()
+        engine.sql(f"{DECLARATIONS} {FILL} SET strategy = {strategy}")
+        self.plan = compile_query(query, engine.session.catalog)
+        self.query = engine.query(query)
+        self.refreshes: dict[int, Counter[Any]] = {}
+        self.query.subscribe(self._hear)
+        ordered = {name: stream_order(of, ["a"] if name == "t" else []) for name, of in streams.items()}
+        self.world = World(self.plan, {**ordered, "r": TABLE, "n": TABLE}, SCHEMAS, instants)
+        feed(engine, ordered, SCHEMAS, [START + cut * SECOND // 2 for cut in cuts])
+
+    def _hear(self, table: pa.Table) -> None:
+        if "_window_end" in table.column_names:
+            columns = [table[name].to_pylist() for name in table.column_names[:-1]]
+            for end, *row in zip(table["_window_end"].cast(pa.int64()).to_pylist(), *columns, strict=True):
+                self.refreshes.setdefault(end, Counter())[normal_row(row)] += 1
 
 
-def told(query: Query) -> dict[int, Counter[object]]:
+def told_by(query: Query) -> dict[int, Counter[Any]]:
     """What a stream of results has told, by instant; it is never taken back."""
     changes = query.changes()
     assert set(changes["_sign"].to_pylist()) <= {1}
     assert changes["_exp"].null_count == changes.num_rows
     times = changes["_ts"].cast(pa.int64()).to_pylist()
     values = zip(*(changes[name].to_pylist() for name in changes.column_names[:-3]), strict=True)
-    found: dict[int, Counter[object]] = {}
+    found: dict[int, Counter[Any]] = {}
     for time, row in zip(times, values, strict=True):
         found.setdefault(time, Counter())[normal_row(row)] += 1
     return found
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+def until_horizon(found: dict[int, Counter[Any]]) -> dict[int, Counter[Any]]:
+    return {time: bag for time, bag in sorted(found.items()) if time <= HORIZON and bag}
+
+
+def check(run: Run) -> None:
+    """All that a run has shown is what the oracle says."""
+    plan, world = run.plan, run.world
+    if isinstance(plan, OutputStream) and plan.kind is OutputKind.RSTREAM:
+        assert until_horizon(run.refreshes) == until_horizon(reports(plan, world))
+    elif isinstance(plan, OutputStream | AppendOnly):
+        assert until_horizon(told_by(run.query)) == until_horizon(told(plan, world))
+    else:
+        for moment, found in zip(world.instants, answers(run.query, world.instants), strict=True):
+            assert found == answer(plan, world, moment), f"at {(moment - START) / SECOND} s"
+
+
+@settings(max_examples=50, suppress_health_check=list(HealthCheck))
 @given(
     query=queries(),
-    streams=st.fixed_dictionaries({"s": rows(), "t": rows(), "u": rows()}),
-    cuts=st.lists(st.integers(0, 24), max_size=6),
+    streams=streams_of_rows,
+    cuts=some_cuts,
     kind=st.sampled_from(["ISTREAM", "DSTREAM"]),
-    strategy=st.sampled_from(["upa", "direct", "nt"]),
+    strategy=strategies,
 )
 def test_differences(query: str, streams: dict[str, list[Row]], cuts: list[int], kind: str, strategy: str) -> None:
-    engine = Engine()
-    engine.sql(f"{DECLARATIONS} {FILL} SET strategy = {strategy}")
+    """ISTREAM and DSTREAM of every kind of query."""
     text = query.replace("SELECT ", f"SELECT {kind} ", 1) if not query.startswith("WITH") else query
+    assume(sum(len(of) for of in streams.values()) < 24)
     try:
-        plan = compile_query(text, engine.session.catalog)
-        assume(isinstance(plan, OutputStream) and not plan.restore and plan.kind is not OutputKind.RSTREAM)
-        assume(not any(isinstance(node, OutputStream | AppendOnly) for node in plan.inputs[0].walk()))
-        running = engine.query(text)
-    except (CqlMeaningError, WindrowError):
+        run = Run(text, streams, cuts, strategy, TICKS)
+    except (CqlMeaningError, WindrowError) as error:
+        event(f"not run: {error.message}")
         assume(False)
-    ordered = {name: stream_order(of, ["a"] if name == "t" else []) for name, of in streams.items()}
-    read = {node.name for node in plan.walk() if isinstance(node, Stream)}
-    first = min((row["ts"] for name in read for row in streams[name]), default=None)
-    assume(first is not None and sum(len(streams[name]) for name in read) < 16)
-    feed(engine, ordered, SCHEMAS, [START + cut * SECOND // 2 for cut in cuts])
-    found = told(running)
-    known = {**ordered, "r": TABLE, "n": TABLE}
-    below = plan.inputs[0]
-    before: Counter[object] = Counter()
-    for moment in (event for event in looks(plan) if event >= first):
-        try:
-            after = answer_at(below, known, SCHEMAS, moment)
-        except (duckdb.OutOfRangeException, duckdb.ConversionException):
-            assume(False)
-        expected = after - before if kind == "ISTREAM" else before - after
-        assert found.pop(moment, Counter()) == expected, f"at {(moment - START) / SECOND} s"
-        before = after
-    assert all(moment > EVENTS[-1] for moment in found), "something was told between events"
+    plan = run.plan
+    assume(isinstance(plan, OutputStream) and not plan.restore and plan.kind is not OutputKind.RSTREAM)
+    assume(not any(isinstance(node, OutputStream | AppendOnly) for node in plan.inputs[0].walk()))
+    assume(run.world.first is not None)
+    try:
+        expected = told(plan, run.world)
+    except (duckdb.OutOfRangeException, duckdb.ConversionException):
+        assume(False)
+    found = {time: bag for time, bag in told_by(run.query).items() if time <= TICKS[-1]}
+    assert found == expected
+
+
+BODIES = (
+    "s.a, s.b FROM s {w1}",
+    "a, b FROM s {w1} WHERE v > 0",
+    "s.b, t.v FROM s {w1}, t {w2} WHERE s.a = t.a",
+    "s.a FROM s {w1}, t {w2} WHERE s.a = t.a",
+    "s.b, r.name FROM s {w1} JOIN r ON s.a = r.a",
+    "b FROM s {w1} WHERE EXISTS (SELECT * FROM t {w2} WHERE t.a = s.a)",
+    "a FROM s {w1} UNION ALL SELECT a FROM t {w2}",
+    "COUNT(*) AS n FROM s {w1}",
+    "b, SUM(a) AS total FROM s {w1} GROUP BY b",
+    "SUM(s.a) AS total, MAX(t.a) AS most FROM s {w1}, t {w2} WHERE s.b = t.b",
+)
+NEGATIONS = (
+    "b FROM s {w1} WHERE NOT EXISTS (SELECT * FROM t {w2} WHERE t.a = s.a)",
+    "a FROM s {w1} EXCEPT ALL SELECT a FROM t {w2}",
+    "DISTINCT s.a FROM s {w1}, t {w2} WHERE s.a = t.a",
+    "s.a, t.b FROM s {w1} LEFT JOIN t {w2} ON s.a = t.a",
+)
+LENGTHS = ("RANGE 1 SECOND", "RANGE 2500 ms", "RANGE 4 SECONDS", "ROWS 2", "ROWS 4", "PARTITION BY a ROWS 1")
+OUTER = (
+    "SELECT * FROM ({q}) [RANGE 3 SECONDS] AS q",
+    "SELECT * FROM ({q}) [ROWS 3] AS q",
+    "SELECT COUNT(*) AS n FROM ({q}) [RANGE 4 SECONDS SLIDE 2 SECONDS] AS q",
+    "SELECT COUNT(*) AS n FROM ({q}) [ROWS 2] AS q, u [RANGE 2 SECONDS]",
+    "SELECT ISTREAM COUNT(*) AS n FROM ({q}) [ROWS 3] AS q",
+    "SELECT RSTREAM COUNT(*) AS n FROM ({q}) [RANGE 5 SECONDS SLIDE 2500 ms] AS q",
+    "SELECT * FROM (SELECT ISTREAM * FROM ({q}) [RANGE 2 SECONDS] AS q) [ROWS 2] AS p",
+    "SELECT ISTREAM RESTORE COUNT(*) AS n FROM ({q}) [RANGE 3 SECONDS SLIDE 3 SECONDS] AS q",
+)
+
+
+@st.composite
+def bodies(draw: st.DrawFn, slide: str, pool: tuple[str, ...] = BODIES + NEGATIONS, suffix: str = "") -> str:
+    """A query without its SELECT, its windows with one slide."""
+    w1, w2 = (f"[{draw(st.sampled_from(LENGTHS))}{slide}{suffix}]" for _ in range(2))
+    return draw(st.sampled_from(pool)).format(w1=w1, w2=w2)
+
+
+def _runs(query: str, streams: dict[str, list[Row]], cuts: list[int], strategy: str) -> None:
+    run = Run(query, streams, cuts, strategy, HALVES)
+    assume(run.world.first is not None)
+    check(run)
+
+
+slides = st.sampled_from([" SLIDE 1 SECOND", " SLIDE 2 SECONDS", " SLIDE 3 SECONDS"])
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), streams=streams_of_rows, cuts=some_cuts, strategy=strategies)
+def test_periodic_output(data: st.DataObject, streams: dict[str, list[Row]], cuts: list[int], strategy: str) -> None:
+    """The four streams of a periodic query, with RESTORE and without."""
+    kind = data.draw(st.sampled_from(["ISTREAM", "DSTREAM", "RSTREAM", "ISTREAM RESTORE", "RSTREAM RESTORE"]))
+    _runs(f"SELECT {kind} {data.draw(bodies(data.draw(slides)))}", streams, cuts, strategy)
+
+
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), streams=streams_of_rows, cuts=some_cuts, strategy=strategies)
+def test_windows_on_streams_of_results(
+    data: st.DataObject, streams: dict[str, list[Row]], cuts: list[int], strategy: str
+) -> None:
+    """A window on a sub-query that gives a stream, and windows on windows."""
+    kind = data.draw(st.sampled_from(["ISTREAM", "DSTREAM", "RSTREAM", "ISTREAM RESTORE", "RSTREAM RESTORE"]))
+    slide = data.draw(slides if kind[0] == "R" or "RESTORE" in kind else st.one_of(st.just(""), slides))
+    inner = f"SELECT {kind} {data.draw(bodies(slide))}"
+    _runs(data.draw(st.sampled_from(OUTER)).format(q=inner), streams, cuts, strategy)
 
 
 @pytest.mark.parametrize("window", ["[RANGE 3 SECONDS INTERNAL]", "[ROWS 2 INTERNAL]"])
@@ -93,8 +189,8 @@ def test_internal_windows_keep_what_istream_tells(window: str) -> None:
     kept = engine.query(f"SELECT {body.format(w=window)}")
     gained = engine.query(f"SELECT ISTREAM {body.format(w=external)}")
     feed(engine, {"s": data}, SCHEMAS, [])
-    assert told(kept) == told(gained)
-    assert sum(sum(bag.values()) for bag in told(kept).values()) >= 2
+    assert told_by(kept) == told_by(gained)
+    assert sum(sum(bag.values()) for bag in told_by(kept).values()) >= 2
 
 
 def test_a_window_on_the_output_is_a_window_on_what_istream_tells() -> None:

@@ -23,10 +23,15 @@ from windrow.units import FOREVER
 
 
 class Segment(NamedTuple):
-    """A final stretch of time [begin, end): everything that happens in it is known when it is stepped through."""
+    """A final stretch of time [begin, end): everything that happens in it is known when it is stepped through.
+
+    When time runs out, and `end` is FOREVER, `last_row` is the time of the latest row of any source: what would go on
+    for ever by the clock alone goes on until then.
+    """
 
     begin: int
     end: int
+    last_row: int = -FOREVER
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,6 @@ from windrow.operators.output_streams import (
     AppendOnly,
     DeleteStream,
     InsertStream,
-    InsertStreamRestored,
     RelationStream,
 )
 from windrow.operators.partition_window import PartitionWindow, PredicateWindow
@@ -39,7 +38,6 @@ __all__ = [
     "Expression",
     "GroupBy",
     "InsertStream",
-    "InsertStreamRestored",
     "Join",
     "Limit",
     "MergeUnion",

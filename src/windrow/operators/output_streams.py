@@ -7,6 +7,10 @@
 ISTREAM and DSTREAM look at net changes: a row that is replaced by an equal one at the same instant is neither new nor
 gone. Under a SLIDE all changes fall on refreshes, so the difference between instants is the one between refreshes.
 What comes out is append-only. Costs one hash a tuple; RSTREAM costs the size of the answer at every refresh.
+
+RESTORE (thesis 3.3.4) needs no kernel of its own. What ISTREAM tells of the query without its slides is all that is
+ever born; a window that waits for the next refresh makes of it ISTREAM RESTORE. RSTREAM RESTORE is the answer, and what
+of the births since the last refresh (a tumbling window on them) is not in it (EXCEPT ALL).
 """
 
 from __future__ import annotations
@@ -22,8 +26,7 @@ from windrow.batch.batch import Batch, Segment, inserts
 from windrow.batch.consolidation import consolidate
 from windrow.operators.multiplicity import Multiplicity, MultiplicityOperator, MultiplicityState
 from windrow.operators.operator import Parts
-from windrow.operators.time_window import WaitingRows, next_multiple
-from windrow.state import STRUCTURES, StructureKind
+from windrow.state import HashOnRowKey, StructureKind
 from windrow.state.snapshot import Part
 from windrow.units import FOREVER
 
@@ -68,81 +71,67 @@ class DeleteStream(NetChanges):
         return inserts(gone.columns, times[ended]).sorted_by_time()
 
 
+class AnswerState(Parts):
+    """Net counts, and the tuples of the current answer."""
+
+    def __init__(self, counts: MultiplicityState) -> None:
+        self.counts = counts
+        self.answer = HashOnRowKey()
+
+    def __len__(self) -> int:
+        return len(self.counts) + len(self.answer)
+
+    def parts(self) -> Mapping[str, Part]:
+        return {"counts": self.counts, "answer": self.answer}
+
+
 @dataclass(frozen=True)
-class InsertStreamRestored:
-    """ISTREAM RESTORE (thesis 3.3.4): refresh E reports all that was born since the last one, even if it has died."""
+class RelationStream:
+    """RSTREAM: at each multiple of `slide` a copy of the answer, with that time.
+
+    It reads net changes too: when time runs out, how often the answer is told must not depend on the plan.
+    """
 
     slide: int
     structure: StructureKind = StructureKind.CALENDAR
 
     @cached_property
-    def born(self) -> InsertStream:
-        return InsertStream(self.structure)
-
-    def fresh_state(self) -> RestoredState:
-        return RestoredState(self.born.fresh_state())
-
-    def step(self, state: RestoredState, inputs: Sequence[Batch], segment: Segment) -> Batch:
-        born = self.born.step(state.counts, inputs, segment)
-        state.later.waiting.push(born.with_lifetimes(next_multiple(born.ts, self.slide), born.exp))
-        return state.later.waiting.pop_before(segment.end, born)
-
-
-class RestoredState(Parts):
-    """Net counts, and what waits for the next refresh."""
-
-    def __init__(self, counts: MultiplicityState) -> None:
-        self.counts = counts
-        self.later = WaitingRows()
-
-    def __len__(self) -> int:
-        return len(self.counts) + len(self.later)
-
-    def parts(self) -> Mapping[str, Part]:
-        return {"counts": self.counts, "later": self.later}
-
-
-class AnswerState(Parts):
-    """The tuples of the current answer."""
-
-    def __init__(self, structure: StructureKind) -> None:
-        self.answer = STRUCTURES[structure]()
-
-    def __len__(self) -> int:
-        return len(self.answer)
-
-    def parts(self) -> Mapping[str, Part]:
-        return {"answer": self.answer}
-
-
-@dataclass(frozen=True)
-class RelationStream:
-    """RSTREAM: at each multiple of `slide` a copy of the answer, with that time."""
-
-    slide: int
-    structure: StructureKind = StructureKind.CALENDAR
+    def net(self) -> NetChanges:
+        return NetChanges(self.structure)
 
     def fresh_state(self) -> AnswerState:
-        return AnswerState(self.structure)
+        return AnswerState(self.net.fresh_state())
 
     def step(self, state: AnswerState, inputs: Sequence[Batch], segment: Segment) -> Batch:
-        (rows,) = inputs
+        rows = self.net.step(state.counts, inputs, segment)
         state.answer.insert(np.zeros(len(rows), np.int64), rows)
         output = rows.slice(0, 0)
-        if segment.begin <= (segment.end - 1) // self.slide * self.slide:
+        if segment.begin <= (segment.end - 1) // self.slide * self.slide and len(state.answer):
             kept = state.answer.scan().rows
-            output = self._refreshes(kept if len(kept) else output, segment)
+            last_change = int(np.concatenate([kept.ts, kept.exp[kept.exp != FOREVER]]).max())
+            output = self._refreshes(kept, segment.begin, refreshes_until(self.slide, segment, last_change))
         state.answer.expire_until(segment.end)
         return output
 
-    def _refreshes(self, rows: Batch, segment: Segment) -> Batch:
-        first = _at_or_after(np.maximum(rows.ts, segment.begin), self.slide)
-        last = _at_or_after(np.minimum(rows.exp, segment.end), self.slide)
+    def _refreshes(self, rows: Batch, begin: int, until: int) -> Batch:
+        first = _at_or_after(np.maximum(rows.ts, begin), self.slide)
+        last = _at_or_after(np.minimum(rows.exp, until), self.slide)
         counts = np.maximum((last - first) // self.slide, 0)
         copies = rows.take(np.repeat(np.arange(len(rows)), counts))
         times = ranges(first // self.slide, counts) * self.slide
         stamped = copies.with_lifetimes(times, np.full(len(times), FOREVER, np.int64))
         return consolidate(stamped).sorted_by_time()
+
+
+def refreshes_until(slide: int, segment: Segment, last_change: int) -> int:
+    """Refreshes of a segment are before this time.
+
+    An answer that stays would be told for ever when time runs out. It is told until the time of the last row, and until
+    its last change has been shown.
+    """
+    if segment.end != FOREVER:
+        return segment.end
+    return max(segment.last_row, -(-last_change // slide) * slide) + 1
 
 
 def _at_or_after(times: Int64s, slide: int) -> Int64s:

@@ -19,7 +19,6 @@ from windrow.operators import (
     DistinctStar,
     GroupBy,
     InsertStream,
-    InsertStreamRestored,
     Join,
     Limit,
     MergeUnion,
@@ -28,9 +27,12 @@ from windrow.operators import (
     NegativeTuples,
     NonRetroactiveJoin,
     NotIn,
+    OpenLifetime,
     Operator,
     OuterJoin,
     Projection,
+    RangeLifetime,
+    RelationStream,
     Selection,
     SemiJoin,
     SortColumn,
@@ -41,7 +43,7 @@ from windrow.operators import (
 from windrow.operators.operator import Expression as CompiledExpression
 from windrow.operators.operator import Predicate
 from windrow.operators.row_order import InRowOrder
-from windrow.operators.sampling import SampledLifetime
+from windrow.operators.sampling import Refreshed
 from windrow.operators.table_input import TableInput
 from windrow.physical.aggregates import accumulator, values_of
 from windrow.physical.expressions import ExpressionCompiler
@@ -49,7 +51,7 @@ from windrow.physical.join_keys import JoinKeys, join_keys
 from windrow.physical.strategy import Strategy, structure_kind
 from windrow.physical.windows import lifetime_ordinal, window_operators
 from windrow.plan import nodes
-from windrow.plan.analysis.refreshes import slides_below
+from windrow.plan.analysis.refreshes import refresh_interval, without_slides
 from windrow.plan.analysis.relations import is_non_retroactive
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.explain.operators import describe_operator
@@ -57,9 +59,8 @@ from windrow.plan.expressions import Call, Column, Expression, NamedAggregate
 from windrow.plan.functions import call, conjunction
 from windrow.plan.nodes import JoinKind, Node, OutputKind
 from windrow.plan.pattern import Pattern
-from windrow.plan.rewrite import bottom_up
 from windrow.plan.schema import Schema
-from windrow.plan.windows import RowCount
+from windrow.state import StructureKind
 from windrow.types import BOOLEAN
 
 
@@ -137,12 +138,11 @@ class Lowering:
         kind = structure_kind(plan.inputs[0], self._strategy)
         if isinstance(plan, nodes.AppendOnly) and update_pattern(plan) is Pattern.MONOTONIC:
             return self._stream(plan, self._looked_at(plan), AppendOnly(structure=kind))
-        if isinstance(plan, nodes.OutputStream) and plan.kind is OutputKind.RSTREAM and not plan.restore:
+        if isinstance(plan, nodes.OutputStream) and plan.restore:
+            return self._restored(plan, kind)
+        if isinstance(plan, nodes.OutputStream) and plan.kind is OutputKind.RSTREAM:
             return self.lower(plan.input)  # names the answer; the runtime tells it at each refresh
-        if isinstance(plan, nodes.OutputStream) and plan.kind is OutputKind.ISTREAM and plan.restore:
-            continuous = self.lower(without_slides(plan.input))
-            return self._stream(plan, continuous, InsertStreamRestored(_slide(plan) or 1, kind))
-        if isinstance(plan, nodes.OutputStream) and not plan.restore:
+        if isinstance(plan, nodes.OutputStream):
             difference = InsertStream(kind) if plan.kind is OutputKind.ISTREAM else DeleteStream(kind)
             return self._stream(plan, self._looked_at(plan), difference)
         raise WindrowError(f"{describe_operator(plan)} is not run by this version", "EXPLAIN shows its plan")
@@ -160,10 +160,22 @@ class Lowering:
         limited = PhysicalNode(plan, Limit(sorted_by, plan.count, plan.offset, kind), (wide,))
         return PhysicalNode(plan, Projection(tuple(own)), (limited,))
 
+    def _restored(self, plan: nodes.OutputStream, kind: StructureKind) -> PhysicalNode:
+        """RESTORE: what the same query tells when it is refreshed on every tuple waits for the next refresh."""
+        slide = refresh_interval(plan)
+        assert slide is not None, plan
+        born = PhysicalNode(plan, InsertStream(kind), (self.lower(without_slides(plan.input)),))
+        if plan.kind is OutputKind.ISTREAM:
+            return self._stream(plan, born, TimeWindow(OpenLifetime(slide=slide)))
+        lately = PhysicalNode(plan, TimeWindow(RangeLifetime(slide, slide=slide)), (born,))
+        answer = self._looked_at(plan)
+        beyond = MultiplicityOperator(Multiplicity.EXCEPT_ALL, (StructureKind.FIFO, kind))
+        return PhysicalNode(plan, MergeUnion(), (answer, PhysicalNode(plan, beyond, (lately, answer))))
+
     def _looked_at(self, plan: nodes.AppendOnly | nodes.OutputStream) -> PhysicalNode:
         """The answer below; a periodic one only as it is when it is refreshed."""
-        below, slide = self.lower(plan.input), _slide(plan)
-        return below if slide is None else PhysicalNode(plan, TimeWindow(SampledLifetime(slide)), (below,))
+        below, slide = self.lower(plan.input), refresh_interval(plan)
+        return below if slide is None else PhysicalNode(plan, Refreshed(slide), (below,))
 
     def _stream(self, plan: Node, below: PhysicalNode, operator: Operator[Any]) -> PhysicalNode:
         """Results in the order that a window on them needs."""
@@ -201,10 +213,19 @@ class Lowering:
 
     def _append_only(self, plan: Node) -> PhysicalNode:
         """What a window on a sub-query reads: rows whose own lifetimes are not hidden behind negative tuples."""
+        if self._strategy is Strategy.NT:
+            return self._direct._append_only(plan)
         output = plan.input if isinstance(plan, nodes.Alias) else plan
         if isinstance(output, nodes.OutputStream) and output.kind is OutputKind.RSTREAM:
-            raise WindrowError("a window on RSTREAM is not run by this version", "write ISTREAM in the sub-query")
-        return self.lower(plan) if self._strategy is not Strategy.NT else self._direct.lower(plan)
+            return self._answers(output)
+        return self.lower(plan)
+
+    def _answers(self, plan: nodes.OutputStream) -> PhysicalNode:
+        """RSTREAM as a stream: a copy of the answer at each refresh."""
+        slide = refresh_interval(plan)
+        assert slide is not None, plan
+        answer = self.lower(plan) if plan.restore else self._looked_at(plan)
+        return self._stream(plan, answer, RelationStream(slide, structure_kind(plan, self._strategy)))
 
     @cached_property
     def _direct(self) -> Lowering:
@@ -335,23 +356,6 @@ class Lowering:
             return column, None
         columns.append(compiler.column(_time_column(plan)))
         return column, len(columns) - 1
-
-
-def _slide(plan: Node) -> int | None:
-    """How far apart the refreshes of a periodic query are."""
-    slides = [slide for slide in slides_below(plan) if not isinstance(slide, RowCount)]
-    return slides[0] if slides else None
-
-
-def without_slides(plan: Node) -> Node:
-    """The same query, refreshed on every tuple: what RESTORE reports at each refresh."""
-
-    def continuous(node: Node) -> Node | None:
-        if isinstance(node, nodes.Windowed) and isinstance(node.window.slide, int):
-            return nodes.Windowed(node.input, replace(node.window, slide=None))
-        return None
-
-    return bottom_up(plan, continuous)
 
 
 def _time_column(plan: nodes.GroupBy) -> Column:

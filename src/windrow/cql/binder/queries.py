@@ -14,7 +14,7 @@ from windrow.cql.binder.slides import check_slides
 from windrow.cql.binder.tables import check_tables
 from windrow.cql.syntax import OutputSyntax, Relation, WindowSyntax, span_of
 from windrow.errors import CqlMeaningError, CqlNameError
-from windrow.plan.analysis.refreshes import slides_below
+from windrow.plan.analysis.refreshes import refresh_interval
 from windrow.plan.expressions import Literal, SortKey
 from windrow.plan.nodes import (
     AppendOnly,
@@ -153,8 +153,8 @@ class QueryBinder:
         if output.this == "WSTREAM":
             return self._output_window(plan, output)
         restore = bool(output.args.get("restore"))
-        if restore and not slides_below(plan):
-            hint = "give the windows a SLIDE; without one nothing is lost between refreshes"
+        if restore and refresh_interval(plan) is None:
+            hint = "give the windows a SLIDE of time; without one nothing is lost between refreshes"
             raise CqlMeaningError("RESTORE needs refreshes", span_of(output), hint)
         return OutputStream(plan, OutputKind[output.this], restore)
 

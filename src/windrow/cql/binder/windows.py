@@ -7,7 +7,7 @@ from windrow.cql.binder.expressions import ExpressionBinder
 from windrow.cql.binder.scope import RelationScope, Scope
 from windrow.cql.syntax import WindowSyntax, span_of
 from windrow.errors import CqlMeaningError, Span
-from windrow.plan.analysis.refreshes import slides_below
+from windrow.plan.analysis.refreshes import refresh_interval, slides_below
 from windrow.plan.analysis.relations import is_relation
 from windrow.plan.analysis.update_pattern import gives_stream, lifetime_length, update_pattern
 from windrow.plan.nodes import Alias, Node, OutputKind, OutputStream, Stream, Windowed
@@ -64,9 +64,9 @@ def _check_input(node: Node, window: Window, span: Span | None) -> None:
 def _check_refreshes(node: Node, span: Span | None) -> None:
     output = node.input if isinstance(node, Alias) else node
     assert isinstance(output, OutputStream), output
-    if output.kind is OutputKind.RSTREAM and not slides_below(output):
-        hint = "add SLIDE to the windows of the sub-query, or write ISTREAM"
-        raise CqlMeaningError("RSTREAM without SLIDE names an answer, not a stream", span, hint)
+    if output.kind is OutputKind.RSTREAM and refresh_interval(output) is None:
+        hint = "add SLIDE with an interval to the windows of the sub-query, or write ISTREAM"
+        raise CqlMeaningError("RSTREAM without a SLIDE of time names an answer, not a stream", span, hint)
 
 
 def _is_suffix(node: Node, window: Window) -> bool:

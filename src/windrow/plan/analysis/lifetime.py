@@ -54,8 +54,15 @@ def lifetime(node: Node) -> Lifetime:
     if isinstance(node, AppendOnly):
         return _append_only(node)
     if isinstance(node, OutputStream):
-        return lifetime(node.input) if node.kind is OutputKind.RSTREAM else Lifetime("when it is reported", NEVER)
+        return _output(node)
     return _combined(node)
+
+
+def _output(node: OutputStream) -> Lifetime:
+    if node.kind is not OutputKind.RSTREAM:
+        return Lifetime("when it is reported", NEVER)
+    below = lifetime(node.input)
+    return below if not node.restore else Lifetime("when it is reported", f"{below.end}, or the next refresh")
 
 
 def _combined(node: Node) -> Lifetime:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from windrow.plan.analysis.keys import keys
-from windrow.plan.analysis.refreshes import slides_below
+from windrow.plan.analysis.refreshes import refresh_interval
 from windrow.plan.analysis.relations import is_relation
 from windrow.plan.analysis.update_pattern import gives_stream, update_pattern
 from windrow.plan.expressions import Call, Column, Expression, Literal
@@ -39,7 +39,7 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.pattern import Pattern
 from windrow.plan.schema import unqualified
-from windrow.plan.windows import Latest, Now, Range, RangeAgo, RowCount, Rows, RowsAgo, Window
+from windrow.plan.windows import Latest, Now, Range, RangeAgo, Rows, RowsAgo, Window
 from windrow.types import BOOLEAN
 from windrow.units import SECOND
 
@@ -252,8 +252,8 @@ class Rates:
         """A periodic group-by gives each group once a refresh, any other on each change; the new replaces the old."""
         below = self.of(node.input)
         groups = min(below.rows, self._groups(node))
-        slides = [slide for slide in slides_below(node) if not isinstance(slide, RowCount)]
-        rate = min(below.rate, groups * SECOND / slides[0]) if slides else below.rate
+        slide = refresh_interval(node)
+        rate = below.rate if slide is None else min(below.rate, groups * SECOND / slide)
         return Estimate(rate, groups, below.assumed, rate)
 
     def _groups(self, node: Distinct | GroupBy) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from windrow.plan.nodes import Node, OutputStream, Stream, Windowed
 from windrow.plan.windows import RowCount
@@ -24,3 +25,18 @@ def slides_below(node: Node) -> set[int | RowCount]:
     """How far the windows of a query move on; nothing when it is refreshed on every tuple."""
     inner = node.input if isinstance(node, OutputStream) else node
     return {found.window.slide for found in windows_below(inner) if found.window.slide is not None}
+
+
+def refresh_interval(node: Node) -> int | None:
+    """How far apart in time the refreshes of a periodic query are; None for a query without refreshes by the clock."""
+    return next((slide for slide in slides_below(node) if not isinstance(slide, RowCount)), None)
+
+
+def without_slides(node: Node) -> Node:
+    """The same query, refreshed on every tuple; streams of results below it keep the refreshes they have."""
+    if isinstance(node, OutputStream):
+        return node
+    if isinstance(node, Windowed):
+        slides_in_time = isinstance(node.window.slide, int)
+        return Windowed(node.input, replace(node.window, slide=None)) if slides_in_time else node
+    return node.with_inputs(*(without_slides(below) for below in node.inputs))

@@ -100,7 +100,7 @@ def state_of(node: Node, rates: Rates) -> tuple[StateEntry, ...]:
         return _group_state(node, rates)
     if isinstance(node, Limit):
         return (StateEntry("input", Structure.SORTED, rates.of(node.input).rows),)
-    if isinstance(node, OutputStream) and node.kind is not OutputKind.RSTREAM:
+    if isinstance(node, OutputStream) and (node.restore or node.kind is not OutputKind.RSTREAM):
         return (_stored("previous answer", node.input, rates),)
     return ()
 

@@ -75,7 +75,7 @@ def _derive(node: Node, of: PatternOf) -> Pattern:
     if isinstance(node, AppendOnly):
         return _external_pattern(node.input)
     if isinstance(node, OutputStream):
-        return of(node.input) if node.kind is OutputKind.RSTREAM else Pattern.MONOTONIC
+        return _output(node, of)
     if isinstance(node, Join | SemiJoin | AntiJoin):
         return _joined(node, of)
     if isinstance(node, Union):
@@ -84,6 +84,13 @@ def _derive(node: Node, of: PatternOf) -> Pattern:
         return _weak(node, of)
     assert isinstance(node, Except | GroupBy | Limit), node
     return Pattern.STR
+
+
+def _output(node: OutputStream, of: PatternOf) -> Pattern:
+    """ISTREAM and DSTREAM are told for good; what RSTREAM RESTORE tells beside the answer is there till the next."""
+    if node.kind is not OutputKind.RSTREAM:
+        return Pattern.MONOTONIC
+    return Pattern.STR if node.restore else of(node.input)
 
 
 def _windowed(node: Windowed) -> Pattern:

@@ -248,6 +248,7 @@ class Engine:
             inputs[contents_of(store.entry.name)] = store.contents()
             inputs[store.entry.name] = store.changes(segment)
         self._measuring.observe(inputs)
+        segment = segment._replace(last_row=max(int(rows.ts.max(initial=BEGINNING)) for rows in inputs.values()))
         for name, changes in self._dataflow.step(inputs, segment).items():
             self._queries[name].take(changes, segment)
 

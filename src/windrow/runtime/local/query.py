@@ -85,8 +85,8 @@ class Query:
         if self.slide is None:
             return [self._changelog(changes)] if len(changes) else []
         assert self._begin is not None
-        last = max(self._view.last_edge(), self._engine.last_row)
-        return [self._refresh(end) for end in refreshes(self.slide, self._begin, segment, last)]
+        ends = refreshes(self.slide, self._begin, segment, self._view.last_edge())
+        return [self._refresh(end) for end in ends]
 
     def _refresh(self, end: int) -> pa.Table:
         table = self._answer_at(end)
