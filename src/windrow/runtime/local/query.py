@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from windrow.batch import Batch, Segment, arrow_type, changelog_to_arrow, concat, empty, rows_to_arrow
 from windrow.plan.explain import Explanation
-from windrow.plan.nodes import Limit, Node, Sort
+from windrow.plan.nodes import AppendOnly, Limit, Node, OutputStream, Sort
 from windrow.runtime.local.refreshes import refresh_slide, refreshes
 from windrow.runtime.local.shown_order import in_shown_order
 from windrow.runtime.local.view import View
@@ -33,6 +33,8 @@ class Query:
         self.name = name
         self.plan = plan
         self.slide = refresh_slide(plan)
+        below = plan.input if isinstance(plan, OutputStream | AppendOnly) else plan
+        self._sorted = below if isinstance(below, Sort | Limit) else None
         self._explanation = explanation
         self._view = View()
         self._changes: list[Batch] = []
@@ -95,12 +97,12 @@ class Query:
 
     def _answer_at(self, instant: int) -> pa.Table:
         rows = self._view.at(instant)
-        if isinstance(self.plan, Sort | Limit) or not rows:
+        if self._sorted is not None or not rows:
             rows = [self._in_order(rows)]
         return pa.concat_tables([rows_to_arrow(batch, self.plan.schema.names) for batch in rows])
 
     def _in_order(self, rows: list[Batch]) -> Batch:
-        keys = self.plan.keys if isinstance(self.plan, Sort | Limit) else ()
+        keys = self._sorted.keys if self._sorted is not None else ()
         return in_shown_order(concat(rows), self.plan.schema, keys) if rows else self._none()
 
     def _changelog(self, changes: Batch) -> pa.Table:
