@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 
@@ -22,9 +23,12 @@ from windrow.operators.aggregates import (
     FloatAverage,
     FloatSum,
     IntegerSum,
+    Median,
+    Quantile,
+    Top,
     Variance,
 )
-from windrow.types import BIGINT, decimal
+from windrow.types import BIGINT, bounded_decimal, decimal
 
 LENGTH = 8
 doubles = st.one_of(
@@ -111,23 +115,52 @@ def test_integer_sums_are_exact_and_null_while_they_do_not_fit(rows, cuts):
         assert value == (total if fits else None)
 
 
-@pytest.mark.parametrize("precision", [9, 15, 26])
+@pytest.mark.parametrize("precision", [8, 9, 15, 26, 34, 38])
 @given(data=st.data(), cuts=few_cuts)
 def test_decimal_sums_and_averages_are_exact(precision, data, cuts):
-    of, wider, finer = decimal(precision, 2), decimal(precision + 10, 2), decimal(precision + 4, 6)
-    units = st.integers(-(10**precision) + 1, 10**precision - 1)
-    rows = data.draw(st.lists(st.tuples(times, units.map(lambda u: Decimal(u).scaleb(-2))), max_size=15))
+    of = decimal(precision, 2)
+    wider, finer = bounded_decimal(precision + 10, 2), bounded_decimal(precision + 4, 6)
+    edge = 10**precision - 1
+    units = st.one_of(st.integers(-edge, edge), st.sampled_from([edge, -edge, 2**64, -(2**64), 2**32, 0, 1]))
+    units = units.filter(lambda unit: abs(unit) <= edge)
+    rows = data.draw(
+        st.lists(st.tuples(times, units.map(lambda u: Decimal((u < 0, tuple(map(int, str(abs(u)))), -2)))), max_size=15)
+    )
     type = pa.decimal128(precision, 2)
     sums = values_over_time(rows, type, IntegerSum(0, wider), cuts)
     means = values_over_time(rows, type, DecimalAverage(0, of, finer), cuts)
     for instant in range(45):
         present = alive(rows, instant)
-        if not present:
-            assert sums[instant] is None
-            assert means[instant] is None
-            continue
         total = sum(map(Fraction, present), Fraction(0))
-        assert Fraction(sums[instant]) == total
-        units_of_mean = total / len(present) * 10**6
+        fits = present and abs(total) * 100 < 10**wider.precision
+        assert (None if sums[instant] is None else Fraction(sums[instant])) == (total if fits else None)
+        units_of_mean = total / max(len(present), 1) * 10**6
         rounded = int((abs(units_of_mean) + Fraction(1, 2)) // 1) * (1 if units_of_mean >= 0 else -1)
-        assert Fraction(means[instant]) * 10**6 == rounded
+        fits = present and abs(rounded) < 10**finer.precision
+        assert (None if means[instant] is None else Fraction(means[instant]) * 10**6) == (rounded if fits else None)
+
+
+@given(
+    rows=st.lists(st.tuples(times, st.integers(-(10**38) + 1, 10**38 - 1) | st.integers(-3, 3)), max_size=15),
+    cuts=few_cuts,
+)
+def test_wide_decimals_have_an_order(rows, cuts):
+    rows = [(time, Decimal(unit)) for time, unit in rows]
+    type = pa.decimal128(38, 0)
+    least, most = Quantile(0, Fraction(0)), Quantile(0, Fraction(1))
+    low, high = (values_over_time(rows, type, aggregate, cuts) for aggregate in (least, most))
+    third, middle = (
+        values_over_time(rows, type, aggregate, cuts) for aggregate in (Quantile(0, Fraction(1, 3)), Median(0))
+    )
+    top = values_over_time(rows, type, Top(0, 2, Dictionary()), cuts)
+    for instant in range(45):
+        present = sorted(alive(rows, instant))
+        if not present:
+            assert (low[instant], high[instant], third[instant], middle[instant], top[instant]) == (None,) * 4 + ((),)
+            continue
+        assert (low[instant], high[instant]) == (present[0], present[-1])
+        assert third[instant] == present[max(1, -(-len(present) // 3)) - 1]
+        exact = Fraction(present[(len(present) - 1) // 2] + present[len(present) // 2]) / 2
+        assert close(middle[instant], exact)
+        counted = sorted(Counter(present).items(), key=lambda item: (-item[1], item[0]))
+        assert top[instant] == tuple(counted[:2])

@@ -27,8 +27,8 @@ from windrow.operators.aggregates import (
     minimum,
 )
 from windrow.plan.aggregates import AGGREGATES
-from windrow.plan.expressions import AggregateCall, Expression, Literal
-from windrow.types import DecimalType, is_integer
+from windrow.plan.expressions import AggregateCall, Cast, Expression, Literal
+from windrow.types import DOUBLE, DecimalType, is_integer
 
 
 def accumulator(call: AggregateCall, column: int | None, time: int | None, dictionary: Dictionary) -> Aggregate:
@@ -39,11 +39,11 @@ def accumulator(call: AggregateCall, column: int | None, time: int | None, dicti
 
 def values_of(call: AggregateCall) -> tuple[Expression, ...]:
     """The arguments that are computed for each row: not the constants beside them."""
-    built_in = AGGREGATES.get(call.function)
-    slots = () if built_in is None else built_in.slots
-    return tuple(
-        argument for place, argument in enumerate(call.arguments) if place >= len(slots) or slots[place] is None
-    )
+    slots = AGGREGATES[call.function].slots
+    values = [argument for slot, argument in zip(slots, call.arguments, strict=False) if slot is None]
+    if call.function in ("VAR", "STDDEV"):
+        return tuple(Cast(value, DOUBLE) if isinstance(value.type, DecimalType) else value for value in values)
+    return tuple(values)
 
 
 def _over_all(call: AggregateCall, column: int | None, time: int | None, dictionary: Dictionary) -> Aggregate:

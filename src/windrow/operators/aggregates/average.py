@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.batch.arrays import Array, Int64s
+from windrow.batch.arrays import Array, Bools, Int64s
 from windrow.batch.column import WIDE, Column, column, dtype_of
+from windrow.batch.wide import as_doubles, averaged, totals
 from windrow.operators.aggregates.aggregate import GroupEvents
 from windrow.operators.aggregates.float_sum import DigitSums
 from windrow.operators.aggregates.integer_sum import LimbSums, Sums
@@ -31,9 +32,10 @@ class IntegerAverage:
 class IntegerAverages(LimbSums):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         sums = self.sums(events, values[0])
-        total = sums.hi.astype(np.float64) * 2.0**64 + sums.lo.view(np.uint64).astype(np.float64)
-        narrow = sums.hi == sums.lo >> 63
-        total = np.where(narrow, sums.lo.astype(np.float64), total)
+        narrow, fits = sums.narrow
+        total = narrow.astype(np.float64)
+        if not fits.all():
+            total = np.where(fits, total, as_doubles(totals(sums.limbs, 2**127)[0]))
         return column(DOUBLE, total / np.maximum(sums.values, 1), sums.values > 0)
 
 
@@ -71,40 +73,30 @@ class DecimalAverage:
         return (self.column,)
 
     def fresh(self) -> DecimalAverages:
-        return DecimalAverages(10 ** (self.type.scale - self.argument.scale), self.type)
+        return DecimalAverages(self.type.scale - self.argument.scale, self.type)
 
 
 class DecimalAverages(LimbSums):
-    def __init__(self, factor: int, type: DecimalType) -> None:
+    def __init__(self, digits: int, type: DecimalType) -> None:
         super().__init__()
-        self._factor = factor
+        self._digits = digits  # how many the average has more after the point
         self._type = type
 
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         sums = self.sums(events, values[0])
-        return column(self._type, self._quotients(sums), sums.values > 0)
+        quotients, fits = self._quotients(sums)
+        return column(self._type, quotients, (sums.values > 0) & fits)
 
-    def _quotients(self, sums: Sums) -> Array:
-        narrow = dtype_of(self._type) != WIDE
-        if narrow and bool((np.abs(sums.lo) < 2**61 // self._factor).all()):
-            return _rounded(sums.lo * self._factor, np.maximum(sums.values, 1))
-        # Beyond 64 bits Python's integers are exact; sums this large are rare.
-        exact = [_exact_quotient(h, low, n, self._factor) for h, low, n in zip(*sums, strict=True)]
-        if narrow:
-            return np.array(exact, np.int64)
-        wide = np.zeros(len(exact), WIDE)
-        wide["hi"] = [value >> 64 for value in exact]
-        wide["lo"] = [value & 0xFFFFFFFFFFFFFFFF for value in exact]
-        return wide
+    def _quotients(self, sums: Sums) -> tuple[Array, Bools]:
+        counts = np.maximum(sums.values, 1)
+        total, fits = sums.narrow
+        is_narrow = dtype_of(self._type) != WIDE
+        if is_narrow and bool((fits & (np.abs(total) < 2**61 // 10**self._digits)).all()):
+            return _rounded(total * 10**self._digits, counts), fits
+        exact, fits = averaged(sums.limbs, counts, self._digits, 10**self._type.precision)
+        return (exact["lo"].view(np.int64) if is_narrow else exact), fits
 
 
 def _rounded(total: Int64s, count: Int64s) -> Int64s:
     half_up = (2 * np.abs(total) + count) // (2 * count)
     return np.where(total < 0, -half_up, half_up)
-
-
-def _exact_quotient(hi: int, lo: int, count: int, factor: int) -> int:
-    total = ((int(hi) << 64) + (int(lo) & 0xFFFFFFFFFFFFFFFF)) * factor
-    divisor = max(int(count), 1)
-    half_up = (2 * abs(total) + divisor) // (2 * divisor)
-    return -half_up if total < 0 else half_up

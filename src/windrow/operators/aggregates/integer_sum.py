@@ -15,20 +15,27 @@ import numpy as np
 from windrow.batch.arrays import Array, Bools, Int8s, Int64s
 from windrow.batch.column import WIDE, Column, column, dtype_of
 from windrow.batch.compiled import compiled
+from windrow.batch.wide import totals
 from windrow.operators.aggregates.aggregate import GroupEvents
 from windrow.operators.aggregates.count import counted
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.types import MAX_PRECISION, DecimalType, Type
+from windrow.types import DecimalType, Type
 
 _LIMB = 0xFFFFFFFF
 
 
 class Sums(NamedTuple):
-    """Sums of 128 bits, and how many values each has."""
+    """Sums as rows of four limbs, carries made, and how many values each has."""
 
-    hi: Int64s
-    lo: Int64s
+    limbs: Int64s
     values: Int64s
+
+    @property
+    def narrow(self) -> tuple[Int64s, Bools]:
+        """The sums as 64 bits, and where they fit."""
+        limbs = self.limbs
+        low = limbs[:, 1] << 32 | limbs[:, 0]
+        return low, (limbs[:, 3] == low >> 63) & (limbs[:, 2] == (low >> 63) & _LIMB)
 
 
 @dataclass(frozen=True)
@@ -59,8 +66,7 @@ class LimbSums(KeyedArrays):
         valid = values.valid_mask()
         limbs, change = _limbs(values.values), events.change * valid
         count = counted(events.group, change, events.telling, events.tellings, self["count"])
-        hi, lo = _sum(events.group, change, limbs, events.telling, events.tellings, self["limbs"])
-        return Sums(hi, lo, count)
+        return Sums(_sum(events.group, change, limbs, events.telling, events.tellings, self["limbs"]), count)
 
 
 class IntegerSums(LimbSums):
@@ -70,26 +76,19 @@ class IntegerSums(LimbSums):
 
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         sums = self.sums(events, values[0])
-        return column(self._type, _held(sums, self._type), (sums.values > 0) & _fits(sums, self._type))
+        total, fits = _total(sums, self._type)
+        return column(self._type, total, (sums.values > 0) & fits)
 
 
-def _held(sums: Sums, type: Type) -> Array:
-    if dtype_of(type) != WIDE:
-        return sums.lo
-    wide = np.zeros(len(sums.hi), WIDE)
-    wide["hi"], wide["lo"] = sums.hi, sums.lo.view(np.uint64)
-    return wide
-
-
-def _fits(sums: Sums, type: Type) -> Bools:
-    """Where a sum fits its type; where it does not it is null, and comes back when values have left."""
-    if dtype_of(type) != WIDE:
-        narrow: Bools = sums.hi == sums.lo >> 63
-        return narrow
-    digits = type.precision if isinstance(type, DecimalType) else MAX_PRECISION
-    total = sums.hi.astype(np.float64) * 2.0**64 + sums.lo.view(np.uint64).astype(np.float64)
-    within: Bools = np.abs(total) < 10.0**digits
-    return within
+def _total(sums: Sums, type: Type) -> tuple[Array, Bools]:
+    """Sums and where they fit their type; one that does not is null, and comes back when values have left."""
+    if dtype_of(type) == WIDE:
+        assert isinstance(type, DecimalType), type
+        return totals(sums.limbs, 10**type.precision)
+    total, fits = sums.narrow
+    if isinstance(type, DecimalType):
+        fits &= np.abs(total) < 10**type.precision
+    return total, fits
 
 
 def _limbs(values: Array) -> Int64s:
@@ -103,10 +102,9 @@ def _limbs(values: Array) -> Int64s:
 
 
 @compiled
-def _sum(
-    group: Int64s, change: Int8s, limbs: Int64s, telling: Bools, tellings: int, sums: Int64s
-) -> tuple[Int64s, Int64s]:
-    hi, lo = np.empty(tellings, np.int64), np.empty(tellings, np.int64)
+def _sum(group: Int64s, change: Int8s, limbs: Int64s, telling: Bools, tellings: int, sums: Int64s) -> Int64s:
+    """The limbs of the group's sum after each telling event: of 32 bits, but for the highest, which is signed."""
+    told = np.empty((tellings, 4), np.int64)
     place = 0
     for i in range(len(group)):
         g = group[i]
@@ -114,11 +112,11 @@ def _sum(
             for limb in range(limbs.shape[1]):
                 sums[g, limb] += change[i] * limbs[i, limb]
         if telling[i]:
-            first = sums[g, 0]
-            second = sums[g, 1] + (first >> 32)
-            third = sums[g, 2] + (second >> 32)
-            fourth = sums[g, 3] + (third >> 32)
-            lo[place] = ((second & _LIMB) << 32) | (first & _LIMB)
-            hi[place] = (fourth << 32) | (third & _LIMB)
+            carry = 0
+            for limb in range(3):
+                total = sums[g, limb] + carry
+                told[place, limb] = total & _LIMB
+                carry = total >> 32
+            told[place, 3] = sums[g, 3] + carry
             place += 1
-    return hi, lo
+    return told

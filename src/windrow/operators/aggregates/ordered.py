@@ -14,6 +14,7 @@ import numpy as np
 
 from windrow.batch.arrays import Floats, Int64s
 from windrow.batch.column import WIDE, Column, column, order_of
+from windrow.batch.wide import as_doubles
 from windrow.operators.aggregates.aggregate import GroupEvents
 from windrow.operators.aggregates.extremum import QueuedExtremes
 from windrow.operators.aggregates.in_order import NO_RANKS, column_like, in_order, ranks_of
@@ -135,8 +136,7 @@ class Middle(_InOrder):
 def _doubles(values: Column) -> Floats:
     scale = 10.0**values.type.scale if isinstance(values.type, DecimalType) else 1.0
     held = values.values
-    doubles: Floats = held["hi"] * 2.0**64 + held["lo"] if held.dtype == WIDE else held.astype(np.float64)
-    return doubles / scale
+    return (as_doubles(held) if held.dtype == WIDE else held.astype(np.float64)) / scale
 
 
 class EdgeOfTime(_InOrder):

@@ -11,17 +11,19 @@ import pyarrow.compute as pc
 
 from windrow.batch.arrays import Array, Bools
 from windrow.batch.arrow import arrow_type, column_from_arrow, column_to_arrow
-from windrow.batch.column import Column, dtype_of, nulls
+from windrow.batch.column import WIDE, Column, dtype_of, nulls
 from windrow.batch.dictionary import Dictionary
-from windrow.physical.expressions.casts import cast, rescaled
+from windrow.batch.wide import CEILING, FLOOR, computed, narrowed, opposite, rescaled, widened
+from windrow.physical.expressions.casts import cast
 from windrow.physical.expressions.vectors import (
+    among,
     as_floats,
     both_valid,
-    from_unscaled,
+    decimals,
     limits_of,
+    rescaled_to,
     shortest,
     spread,
-    unscaled,
     vector,
 )
 from windrow.types import DATE, DOUBLE, FLOAT, INTERVAL, TIMESTAMP, DecimalType, Type, as_decimal
@@ -96,24 +98,16 @@ def _decimal(operator: str, left: Column, right: Column, of: DecimalType, valid:
     assert one is not None and other is not None, (left.type, right.type)
     if operator in _ARROW_OPERATIONS and _fits_arrow(operator, one, other, of):
         return _by_arrow(operator, left, right, of)
-    a, b = unscaled(left).astype(object), unscaled(right).astype(object)
-    if operator in "+-":
+    if operator == "/":
+        shift = of.scale + other.scale - one.scale
+        shifts, digits = (max(shift, 0), max(-shift, 0)), 0
+    elif operator == "*":
+        shifts, digits = (0, 0), one.scale + other.scale - of.scale
+    else:
         scale = max(one.scale, other.scale)
-        a, b = rescaled(a, one.scale, scale), rescaled(b, other.scale, scale)
-        return from_unscaled(rescaled(a + b if operator == "+" else a - b, scale, of.scale), valid, of)
-    if operator == "*":
-        return from_unscaled(rescaled(a * b, one.scale + other.scale, of.scale), valid, of)
-    usable = np.asarray(np.broadcast_to(b != 0, np.broadcast_shapes(a.shape, b.shape)), np.bool_)
-    valid = usable if valid is None else usable & valid
-    b = np.where(b == 0, 1, b)
-    if operator == "%":
-        scale = max(one.scale, other.scale)
-        a, b = rescaled(a, one.scale, scale), rescaled(b, other.scale, scale)
-        remainder = np.abs(a) % np.abs(b)
-        return from_unscaled(rescaled(np.where(a < 0, -remainder, remainder), scale, of.scale), valid, of)
-    shifted = rescaled(a, one.scale, of.scale + other.scale + 1)
-    quotient = np.abs(shifted) // np.abs(b)
-    return from_unscaled(rescaled(np.where((a < 0) != (b < 0), -quotient, quotient), of.scale + 1, of.scale), valid, of)
+        shifts, digits = (scale - one.scale, scale - other.scale), scale - of.scale
+    result, fits = computed(operator, left.values, right.values, shifts, digits, 10**of.precision)
+    return decimals(result, among(valid, fits), of)
 
 
 def _fits_arrow(operator: str, one: DecimalType, other: DecimalType, of: DecimalType) -> bool:
@@ -160,16 +154,9 @@ def _interval_by_float(operator: str, interval: Array, number: Array, of: Type, 
 
 def _interval_by_exact(operator: str, interval: Array, number: Column, of: Type, valid: Bools | None) -> Column:
     scale = number.type.scale if isinstance(number.type, DecimalType) else 0
-    a, b = interval.astype(object), unscaled(number).astype(object)
-    if operator == "*":
-        result = rescaled(a * b, scale, 0)
-    else:
-        valid = _except(valid, np.asarray(np.broadcast_to(b == 0, np.broadcast_shapes(a.shape, b.shape)), np.bool_))
-        divisor = np.abs(np.where(b == 0, 1, b))
-        half_up = (2 * np.abs(a) * 10**scale + divisor) // (2 * divisor)
-        result = np.where((a < 0) != (b < 0), -half_up, half_up)
-    outside = np.asarray(np.abs(result) >= 2**63, np.bool_)
-    return vector(of, np.where(outside, 0, result).astype(np.int64), _except(valid, outside))
+    shifts, digits = ((0, 0), scale) if operator == "*" else ((scale, 0), 0)
+    result, fits = computed(operator, interval, number.values, shifts, digits, 2**63)
+    return vector(of, narrowed(result)[0], among(valid, fits))
 
 
 def _microseconds(source: Column) -> Array:
@@ -179,14 +166,15 @@ def _microseconds(source: Column) -> Array:
 def negate(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:
     (source,) = arguments
     if isinstance(of, DecimalType):
-        return from_unscaled(-unscaled(source), source.valid, of)
+        return decimals(opposite(widened(source.values)), source.valid, of)
     return vector(of, -source.values, _except(source.valid, _has_no_opposite(source.values)))
 
 
 def absolute(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:
     (source,) = arguments
     if isinstance(of, DecimalType):
-        return from_unscaled(np.abs(unscaled(source)), source.valid, of)
+        wide = widened(source.values)
+        return decimals(np.where(wide["hi"] < 0, opposite(wide), wide).astype(WIDE), source.valid, of)
     return vector(of, np.abs(source.values), _except(source.valid, _has_no_opposite(source.values)))
 
 
@@ -247,8 +235,7 @@ def rounding(direction: Callable[[Array], Array]) -> Kernel:
     def kernel(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:
         (source,) = arguments
         if isinstance(source.type, DecimalType) and isinstance(of, DecimalType):
-            unit, values = 10**source.type.scale, unscaled(source)
-            return from_unscaled(values // unit if direction is np.floor else -(-values // unit), source.valid, of)
+            return rescaled_to(source, source.type.scale, of, FLOOR if direction is np.floor else CEILING)
         if source.values.dtype.kind == "f":
             source = vector(DOUBLE, direction(as_floats(source)), source.valid)
         return cast(source, of, dictionary)
@@ -275,16 +262,22 @@ def round_to_digits(arguments: list[Column], of: Type, dictionary: Dictionary) -
 def _rounded(source: Column, digits: int, of: Type) -> Column:
     if isinstance(of, DecimalType):
         kept = max(min(digits, of.scale), of.scale - of.precision - 1)
-        values = rescaled(rescaled(unscaled(source), of.scale, kept), kept, of.scale)
-        return from_unscaled(values, source.valid, of)
+        values, fits = _rounded_to(source.values, of.scale - kept, 10**of.precision)
+        return decimals(values, among(source.valid, fits), of)
     if of in (DOUBLE, FLOAT):
         return vector(of, _round_half_up(shortest(source), digits).astype(dtype_of(of)), source.valid)
     if digits >= 0:
         return source
     least, most = limits_of(of)
-    values = rescaled(rescaled(source.values, 0, max(digits, -20)), max(digits, -20), 0)
-    outside = np.asarray((values < least) | (values > most), np.bool_)
-    return vector(of, np.where(outside, 0, values).astype(dtype_of(of)), _except(source.valid, outside))
+    wide, fits = _rounded_to(source.values, min(-digits, 20), 2**64)
+    values, narrow = narrowed(wide)
+    fits = fits & narrow & (values >= least) & (values <= most)
+    return vector(of, np.where(fits, values, 0).astype(dtype_of(of)), among(source.valid, fits))
+
+
+def _rounded_to(values: Array, digits: int, limit: int) -> tuple[Array, Bools]:
+    """Integers with so many zeros at their end, and where they are below a limit."""
+    return rescaled(rescaled(values, digits, 2**127)[0], -digits, limit)
 
 
 def _round_half_up(values: Array, digits: int) -> Array:

@@ -13,7 +13,8 @@ from windrow.batch.arrays import Array
 from windrow.batch.arrow import arrow_type, column_from_arrow, column_to_arrow
 from windrow.batch.column import Column, dtype_of, nulls
 from windrow.batch.dictionary import Dictionary
-from windrow.physical.expressions.vectors import as_floats, from_unscaled, limits_of, shortest, unscaled, vector
+from windrow.batch.wide import TRUNCATED, narrowed, rescaled, wide_of
+from windrow.physical.expressions.vectors import among, as_floats, decimals, limits_of, rescaled_to, shortest, vector
 from windrow.types import (
     BOOLEAN,
     DATE,
@@ -29,6 +30,7 @@ from windrow.types import (
     StructType,
     Type,
     as_decimal,
+    decimal,
     is_nested,
     is_numeric,
 )
@@ -77,20 +79,17 @@ def _number(source: Column, of: Type) -> Column:
 def _to_integer(source: Column, of: Type) -> Column:
     """Truncates towards zero; what is too large is null."""
     least, most = limits_of(of)
+    values = source.values
     if isinstance(source.type, DecimalType):
-        values = unscaled(source)
-        values = np.where(values < 0, -(-values // 10**source.type.scale), values // 10**source.type.scale)
-        inside = (values >= least) & (values <= most)
+        wide, fits = rescaled(values, source.type.scale, 2**64, TRUNCATED)
+        values, narrow = narrowed(wide)
+        inside = fits & narrow & (values >= least) & (values <= most)
+    elif values.dtype.kind == "f":
+        values = np.trunc(values)
+        inside = (values >= float(least)) & (values < -float(least))
     else:
-        values = source.values
-        if values.dtype.kind == "f":
-            values = np.trunc(values)
-            inside = (values >= float(least)) & (values < -float(least))
-        else:
-            inside = (values >= least) & (values <= most)
-    inside = np.asarray(inside, np.bool_)
-    valid = inside if source.valid is None else inside & source.valid
-    return vector(of, np.where(valid, values, 0).astype(dtype_of(of)), None if valid.all() else valid)
+        inside = (values >= least) & (values <= most)
+    return vector(of, np.where(inside, values, 0).astype(dtype_of(of)), among(source.valid, inside))
 
 
 def _to_decimal(source: Column, of: DecimalType) -> Column:
@@ -98,38 +97,24 @@ def _to_decimal(source: Column, of: DecimalType) -> Column:
         return _float_to_decimal(source, of)
     own = as_decimal(source.type)
     assert own is not None, source.type
-    return from_unscaled(rescaled(unscaled(source), own.scale, of.scale), source.valid, of)
+    return rescaled_to(source, own.scale - of.scale, of)
 
 
 def _float_to_decimal(source: Column, of: DecimalType) -> Column:
-    """By the shortest decimal text of each number, rounded half away from zero."""
+    """By the shortest decimal text of each different number, rounded half away from zero; a text has no kernel."""
     values = shortest(source)
     finite = np.isfinite(values) & (np.abs(values) < 10.0 ** (of.precision - of.scale + 1))
     different, places = np.unique(np.where(finite, values, 0.0), return_inverse=True)
-    scaled = np.array([_scaled(Decimal(repr(value)), of.scale) for value in different.tolist()], dtype=object)
-    return from_unscaled(scaled[places], finite if source.valid is None else finite & source.valid, of)
+    scaled = [_scaled(Decimal(repr(value)), of.scale) for value in different.tolist()]
+    fits = np.array([abs(value) < 10**of.precision for value in scaled], np.bool_)
+    wide = wide_of([value if fit else 0 for value, fit in zip(scaled, fits, strict=True)])
+    return decimals(wide[places], among(source.valid, finite & fits[places]), of)
 
 
 def _scaled(value: Decimal, scale: int) -> int:
     with localcontext() as context:
         context.prec = 400
         return int(value.scaleb(scale).quantize(Decimal(1), ROUND_HALF_UP))
-
-
-def rescaled(values: Array, scale: int, wanted: int) -> Array:
-    """Scaled integers of another scale, rounded half away from zero; in 64 bits where all of them fit."""
-    if wanted == scale:
-        return values
-    unit = 10 ** abs(wanted - scale)
-    largest = max((-int(values.min()), int(values.max()))) if len(values) else 0
-    narrow = values.dtype != object and largest * (unit if wanted > scale else 1) < 2**62 and unit < 2**62
-    whole = values.astype(np.int64 if narrow else object)
-    if wanted > scale:
-        widened: Array = whole * unit
-        return widened
-    quotient = (np.abs(whole) + unit // 2) // unit
-    rounded: Array = np.where(whole < 0, -quotient, quotient)
-    return rounded
 
 
 def _to_string(source: Column, dictionary: Dictionary) -> Column:
@@ -140,8 +125,7 @@ def _to_string(source: Column, dictionary: Dictionary) -> Column:
     if source.type == INTERVAL:
         return _texts(source, source.values, _interval_text, dictionary)
     if isinstance(source.type, DecimalType):
-        scale = source.type.scale
-        return _texts(source, unscaled(source), lambda value: _decimal_text(value, scale), dictionary)
+        return column_from_arrow(_decimal_texts(source, source.type), dictionary, STRING)
     if is_nested(source.type):
         return column_from_arrow(_nested_texts(column_to_arrow(source), source.type, dictionary), dictionary, STRING)
     return column_from_arrow(column_to_arrow(source).cast(pa.string()), dictionary, STRING)
@@ -181,10 +165,15 @@ def _text_of_bits(bits: int) -> str:
     return _double_text(float(np.int64(bits).view(np.float64)))
 
 
-def _decimal_text(value: int, scale: int) -> str:
-    digits = str(abs(value)).rjust(scale + 1, "0")
-    text = f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits
-    return f"-{text}" if value < 0 else text
+def _decimal_texts(source: Column, of: DecimalType) -> pa.Array:
+    """All digits after the point, without an exponent."""
+    whole = column_to_arrow(Column(decimal(of.precision, 0), source.values, source.valid)).cast(pa.string())
+    if of.scale == 0:
+        return whole
+    digits = pc.utf8_lpad(pc.utf8_ltrim(whole, "-"), of.scale + 1, "0")
+    sign = pc.if_else(pc.starts_with(whole, "-"), "-", "")
+    before, after = pc.utf8_slice_codeunits(digits, 0, -of.scale), pc.utf8_slice_codeunits(digits, -of.scale)
+    return pc.binary_join_element_wise(sign, pc.binary_join_element_wise(before, after, "."), "")
 
 
 def _interval_text(microseconds: int) -> str:
@@ -272,7 +261,7 @@ def _read_decimal(texts: pa.Array, of: Type) -> pa.Array:
         if text is None or Decimal(text).adjusted() > 60:
             return None
         scaled = _scaled(Decimal(text), of.scale) if Decimal(text).adjusted() > -100 else 0
-        return Decimal(_decimal_text(scaled, of.scale)) if abs(scaled) < limit else None
+        return Decimal((int(scaled < 0), tuple(map(int, str(abs(scaled)))), -of.scale)) if abs(scaled) < limit else None
 
     return pa.array([read(text) for text in _that_fit(texts, f"^{_NUMBER}$").to_pylist()], arrow_type(of))
 

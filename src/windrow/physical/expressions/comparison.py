@@ -7,20 +7,22 @@ from collections.abc import Callable
 import numpy as np
 
 from windrow.batch.arrays import Array, Bools
-from windrow.batch.column import Column, order_of
+from windrow.batch.column import WIDE, Column, order_of, order_words
 from windrow.batch.dictionary import Dictionary
 from windrow.physical.expressions.arithmetic import Kernel
 from windrow.physical.expressions.casts import cast
-from windrow.physical.expressions.vectors import booleans, both_valid, unscaled, vector
-from windrow.types import BOOLEAN, NULL, DecimalType, Type, common_type
+from windrow.physical.expressions.vectors import booleans, both_valid, vector
+from windrow.types import BOOLEAN, NULL, Type, common_type
 
 Test = Callable[[Array, Array], Bools]
 
 
 def comparable(source: Column) -> Array:
-    """Numbers in the order of the values."""
-    if isinstance(source.type, DecimalType):
-        return unscaled(source)
+    """What compares as the values do: numbers, or for wide decimals their bytes, the highest first."""
+    if source.values.dtype == WIDE:
+        words = np.stack(order_words(source), axis=1).view(np.uint64) ^ np.uint64(1 << 63)
+        rows: Array = words.astype(">u8").view("S16")[:, 0]
+        return rows
     return order_of(source) if source.is_coded or source.values.dtype.kind == "f" else source.values
 
 

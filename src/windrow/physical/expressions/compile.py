@@ -10,12 +10,13 @@ import pyarrow.compute as pc
 from windrow.batch.batch import Batch
 from windrow.batch.column import Column, nulls
 from windrow.batch.dictionary import Dictionary
+from windrow.batch.wide import wide_of
 from windrow.operators.operator import Expression as CompiledExpression
 from windrow.operators.operator import Predicate
 from windrow.physical.expressions import arithmetic, comparison, logic, moments, text
 from windrow.physical.expressions.arithmetic import Kernel
 from windrow.physical.expressions.casts import cast
-from windrow.physical.expressions.vectors import from_unscaled, spread, vector
+from windrow.physical.expressions.vectors import decimals, spread, vector
 from windrow.plan.expressions import Call, Case, Cast, Expression, Literal
 from windrow.plan.expressions import Column as ColumnReference
 from windrow.types import DecimalType
@@ -76,8 +77,7 @@ class ExpressionCompiler:
             code = self._dictionary.encode_one(value)
             return Column(of, np.array([code], np.int32), None, self._dictionary)
         if isinstance(of, DecimalType):
-            scaled = np.array([int(value * 10**of.scale)], dtype=object)  # exact: the literal has this scale
-            return from_unscaled(scaled, None, of)
+            return decimals(wide_of([int(value * 10**of.scale)]), None, of)  # exact: the literal has this scale
         return vector(of, np.array([value]), None)
 
     def _cast(self, expression: Cast) -> Evaluate:

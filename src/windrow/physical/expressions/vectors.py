@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
 from windrow.batch.arrays import Array, Bools
-from windrow.batch.column import Column, column, dtype_of
+from windrow.batch.arrow import column_to_arrow
+from windrow.batch.column import MAX_NARROW_PRECISION, WIDE, Column, column, dtype_of
+from windrow.batch.wide import HALF_UP, narrowed, rescaled, widened
 from windrow.types import BOOLEAN, DecimalType, Type
 
 
@@ -47,12 +50,14 @@ def as_floats(source: Column) -> Array:
     """Numbers as doubles, the nearest there is."""
     if not isinstance(source.type, DecimalType):
         return source.values.astype(np.float64)
-    values, unit = unscaled(source), 10**source.type.scale
-    floats: Array = values.astype(np.float64) / unit
-    exact = np.abs(values) < 2**53 if source.type.scale <= 22 else np.zeros(len(values), np.bool_)
-    for place in np.flatnonzero(~np.asarray(exact, np.bool_)):
-        floats[place] = int(values[place]) / unit
-    return floats
+    values, scale = source.values, source.type.scale
+    if values.dtype != WIDE and scale <= 22 and bool((np.abs(values) < 2**53).all()):
+        exact: Array = values.astype(np.float64) / 10**scale  # of two exact doubles, rounded once
+        return exact
+    # Arrow reads texts to the nearest double; its own way from decimals to doubles rounds more than once.
+    texts = column_to_arrow(Column(source.type, values)).cast(pa.string())
+    nearest: Array = np.asarray(texts.cast(pa.float64()))
+    return nearest
 
 
 def shortest(source: Column) -> Array:
@@ -64,30 +69,39 @@ def shortest(source: Column) -> Array:
     return np.array(texts, np.float64)[places]
 
 
-def unscaled(source: Column) -> Array:
-    """The scaled integers of a decimal or integer column: 64 bits where they fit, else Python's."""
-    values = source.values
-    if values.dtype.names is None:
-        return values.astype(np.int64)
-    wide: Array = values["hi"].astype(object) * 2**64 + values["lo"].astype(object)
-    return wide
-
-
 def limits_of(of: Type) -> tuple[int, int]:
     """The smallest and largest value of an integer type."""
     bits = 8 * dtype_of(of).itemsize - 1
     return -(2**bits), 2**bits - 1
 
 
-def from_unscaled(values: Array, valid: Bools | None, of: DecimalType) -> Column:
-    """A decimal column of scaled integers; what does not fit its digits becomes null."""
-    limit = 10**of.precision
-    fits = (values > -limit) & (values < limit)
-    valid = np.asarray(fits, np.bool_) if valid is None else np.asarray(fits, np.bool_) & valid
-    kept = np.where(valid, values, 0)
-    if dtype_of(of) == np.int64:
-        return vector(of, kept.astype(np.int64), valid)
-    wide = np.zeros(kept.shape, dtype_of(of))
-    wide["hi"] = [int(value) >> 64 for value in kept.tolist()]
-    wide["lo"] = [int(value) & (2**64 - 1) for value in kept.tolist()]
-    return vector(of, wide, valid)
+def decimals(values: Array, valid: Bools | None, of: DecimalType) -> Column:
+    """A column of scaled integers that have the digits of their type, of 64 or 128 bits."""
+    if dtype_of(of) == WIDE:
+        return vector(of, widened(values), valid)
+    return vector(of, narrowed(values)[0] if values.dtype == WIDE else values, valid)
+
+
+def among(valid: Bools | None, fits: Bools) -> Bools | None:
+    """The rows that were valid and fit; None when all are."""
+    if fits.all():
+        return valid
+    return fits if valid is None else fits & valid
+
+
+def rescaled_to(source: Column, digits: int, of: DecimalType, rounding: int = HALF_UP) -> Column:
+    """An exact number with fewer digits after the point, or more when `digits` is negative; null what does not fit."""
+    values, limit = source.values, 10**of.precision
+    if values.dtype != WIDE and rounding == HALF_UP and abs(digits) <= MAX_NARROW_PRECISION:
+        whole, unit = values.astype(np.int64), 10 ** abs(digits)
+        largest = max(-int(whole.min()), int(whole.max())) if len(whole) else 0
+        if largest * (unit if digits < 0 else 2) < 2**62:
+            if digits > 0:
+                half_up = (np.abs(whole) + unit // 2) // unit
+                whole = np.where(whole < 0, -half_up, half_up)
+            else:
+                whole = whole * unit
+            fits = np.abs(whole) < limit if limit < 2**62 else np.ones(len(whole), np.bool_)
+            return decimals(whole, among(source.valid, fits), of)
+    wide, fits = rescaled(values, digits, limit, rounding)
+    return decimals(wide, among(source.valid, fits), of)
