@@ -169,8 +169,12 @@ class Lowering:
             return self._stream(plan, born, TimeWindow(OpenLifetime(slide=slide)))
         lately = PhysicalNode(plan, TimeWindow(RangeLifetime(slide, slide=slide)), (born,))
         answer = self._looked_at(plan)
-        beyond = MultiplicityOperator(Multiplicity.EXCEPT_ALL, (StructureKind.FIFO, kind))
-        return PhysicalNode(plan, MergeUnion(), (answer, PhysicalNode(plan, beyond, (lately, answer))))
+        beyond = PhysicalNode(
+            plan, MultiplicityOperator(Multiplicity.EXCEPT_ALL, (StructureKind.FIFO, kind)), (lately, answer)
+        )
+        missed = PhysicalNode(plan, RelationStream(slide), (beyond,))
+        till_the_next = PhysicalNode(plan, TimeWindow(RangeLifetime(slide)), (missed,))
+        return PhysicalNode(plan, MergeUnion(), (answer, till_the_next))
 
     def _looked_at(self, plan: nodes.AppendOnly | nodes.OutputStream) -> PhysicalNode:
         """The answer below; a periodic one only as it is when it is refreshed."""

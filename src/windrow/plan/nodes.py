@@ -16,7 +16,7 @@ from windrow.errors import PlanError
 from windrow.plan.expressions import Expression, Named, NamedAggregate, SortKey, columns_of
 from windrow.plan.schema import Field, Schema, unqualified
 from windrow.plan.windows import Latest, Rows, Window
-from windrow.types import BOOLEAN, NULL
+from windrow.types import BIGINT, BOOLEAN, NULL, TIMESTAMP
 
 
 @dataclass(frozen=True)
@@ -271,6 +271,34 @@ class AppendOnly(Node):
     """The results of a query over INTERNAL windows: they end with their external parts only (thesis 3.3.2)."""
 
     input: Node
+
+
+@dataclass(frozen=True)
+class WithEnd(Node):
+    """The input with a column that holds each result's end, null when there is none.
+
+    This node and the next are made when a plan is lowered, to follow external parts through a query with INTERNAL
+    windows; no query is written with them. `slide` is how far apart the query's refreshes are.
+    """
+
+    input: Node
+    name: str
+    slide: int | None = None
+
+    def _derive_schema(self) -> Schema:
+        return self.input.schema + Schema((Field(self.name, TIMESTAMP),))
+
+
+@dataclass(frozen=True)
+class Numbered(Node):
+    """The input with a column that tells its results apart, for results whose end is not known."""
+
+    input: Node
+    name: str
+    slide: int | None = None
+
+    def _derive_schema(self) -> Schema:
+        return self.input.schema + Schema((Field(self.name, BIGINT),))
 
 
 class OutputKind(enum.Enum):

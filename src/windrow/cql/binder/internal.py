@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from windrow.errors import CqlMeaningError, Span
+from windrow.plan.analysis.internal import block, has_external_window, has_internal
+from windrow.plan.analysis.update_pattern import update_pattern
+from windrow.plan.functions import conjuncts, equal_columns
 from windrow.plan.nodes import (
     AntiJoin,
-    AppendOnly,
     Distinct,
     Except,
+    GroupBy,
     Intersect,
     Join,
     JoinKind,
     Limit,
     Node,
-    OutputStream,
+    SemiJoin,
     Union,
-    Windowed,
 )
+from windrow.plan.pattern import Pattern
 
 
-def has_internal(node: Node) -> bool:
-    return any(isinstance(part, Windowed) and part.window.internal for part in _block(node))
+def check_internal(node: Node, span: Span | None) -> None:
+    """Refuse operators whose results would be wrong if they stayed, and those that cannot say when they end."""
+    _check_kept(node, span, "INTERNAL windows keep results")
+    for part in block(node):
+        undecided = _undecided(part)
+        if undecided is not None:
+            message, hint = undecided
+            raise CqlMeaningError(message, span, hint)
 
 
-def check_internal(node: Node, span: Span | None, output_window: bool) -> None:
-    """Refuse operators whose results would be wrong if they stayed."""
-    offender = next((word for part in _block(node) if (word := _refused(part))), None)
-    if offender is None:
-        return
-    what = "WSTREAM keeps results" if output_window else "INTERNAL windows keep results"
-    message = f"{what} that {offender} would have to take back"
-    raise CqlMeaningError(message, span, f"use ISTREAM or plain windows with {offender}")
+def check_output_window(node: Node, span: Span | None) -> None:
+    """WSTREAM keeps results whatever windows there are."""
+    _check_kept(node, span, "WSTREAM keeps results", everywhere=True)
 
 
-def _block(node: Node) -> Iterator[Node]:
-    """The node and what is below it, down to other streams of results."""
-    yield node
-    if isinstance(node, AppendOnly | OutputStream):
-        return
-    for below in node.inputs:
-        yield from _block(below)
+def _check_kept(node: Node, span: Span | None, what: str, everywhere: bool = False) -> None:
+    """What is below an operator stays when a window in it is internal; external parts come and go as a whole."""
+    parts = (part for part in block(node) if everywhere or has_internal(part))
+    offender = next((word for part in parts if (word := _refused(part))), None)
+    if offender is not None:
+        message = f"{what} that {offender} would have to take back"
+        raise CqlMeaningError(message, span, f"use ISTREAM or plain windows with {offender}")
 
 
 def _refused(node: Node) -> str | None:
@@ -56,3 +58,21 @@ def _refused(node: Node) -> str | None:
     if isinstance(node, Join) and node.kind is not JoinKind.INNER:
         return f"{node.kind.value} JOIN"
     return "LIMIT" if isinstance(node, Limit) else None
+
+
+def _undecided(node: Node) -> tuple[str, str] | None:
+    """Results over windows of both kinds that have no one part with which they end: what is wrong, and a hint."""
+    if not has_internal(node):
+        return None
+    if isinstance(node, GroupBy | Intersect) and has_external_window(node):
+        what = "an aggregate" if isinstance(node, GroupBy) else "INTERSECT ALL"
+        hint = "make all of its windows INTERNAL, or none"
+        return f"{what} over INTERNAL and other windows cannot say when its results end", hint
+    if isinstance(node, SemiJoin) and update_pattern(node.right) is not Pattern.MONOTONIC:
+        if has_internal(node.right) and has_external_window(node.right):
+            hint = "make all windows of the sub-query INTERNAL, or none"
+            return "EXISTS and IN over INTERNAL and other windows cannot say when a match ends", hint
+        if not has_internal(node.right) and not all(map(equal_columns, conjuncts(node.condition))):
+            hint = "compare columns with = only, or make the windows of the sub-query INTERNAL"
+            return "beside INTERNAL windows, EXISTS and IN over other windows match by equal columns", hint
+    return None

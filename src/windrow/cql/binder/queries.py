@@ -7,13 +7,14 @@ from sqlglot import exp
 from windrow.catalog import Catalog
 from windrow.cql.binder.blocks import BlockBinder
 from windrow.cql.binder.expressions import ExpressionBinder
-from windrow.cql.binder.internal import check_internal, has_internal
+from windrow.cql.binder.internal import check_internal, check_output_window
 from windrow.cql.binder.output_columns import aligned, position, positions
 from windrow.cql.binder.scope import RelationScope, Scope
 from windrow.cql.binder.slides import check_slides
 from windrow.cql.binder.tables import check_tables
 from windrow.cql.syntax import OutputSyntax, Relation, WindowSyntax, span_of
 from windrow.errors import CqlMeaningError, CqlNameError
+from windrow.plan.analysis.internal import has_internal
 from windrow.plan.analysis.refreshes import refresh_interval
 from windrow.plan.expressions import Literal, SortKey
 from windrow.plan.nodes import (
@@ -144,14 +145,14 @@ class QueryBinder:
         return SortKey(bound, descending, nulls_first)
 
     def _output(self, plan: Node, output: OutputSyntax | None, tree: exp.Expr) -> Node:
+        if output is not None and output.this == "WSTREAM":
+            check_output_window(plan, span_of(_internal_window(tree) or output))
+            return self._output_window(plan, output)
         if has_internal(plan):
-            place = span_of(_internal_window(tree) or output or tree)
-            check_internal(plan, place, output is not None and output.this == "WSTREAM")
+            check_internal(plan, span_of(_internal_window(tree) or output or tree))
             plan = AppendOnly(plan)
         if output is None:
             return plan
-        if output.this == "WSTREAM":
-            return self._output_window(plan, output)
         restore = bool(output.args.get("restore"))
         if restore and refresh_interval(plan) is None:
             hint = "give the windows a SLIDE of time; without one nothing is lost between refreshes"
@@ -166,7 +167,7 @@ class QueryBinder:
             hint = "write WSTREAM(*)[ROWS n] or WSTREAM(*)[RANGE t]"
             raise CqlMeaningError("an output window is ROWS n or RANGE t", span_of(syntax), hint)
         window = Window(extent)
-        return Windowed(plan if isinstance(plan, AppendOnly) else AppendOnly(plan), window)
+        return Windowed(AppendOnly(plan), window)
 
 
 def _check_depth(plan: Node, tree: exp.Expr) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from windrow.plan.analysis.internal import has_internal, joins_and_unites
 from windrow.plan.analysis.per_node import per_node
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.nodes import (
@@ -25,6 +26,7 @@ from windrow.plan.nodes import (
     JoinKind,
     Limit,
     Node,
+    Numbered,
     OutputKind,
     OutputStream,
     Project,
@@ -34,6 +36,7 @@ from windrow.plan.nodes import (
     Table,
     Union,
     Windowed,
+    WithEnd,
 )
 from windrow.plan.pattern import Pattern
 from windrow.plan.windows import Now, Range, RangeAgo, RowCount
@@ -50,17 +53,20 @@ def update_pattern(node: Node) -> Pattern:
 @per_node
 def _external_pattern(node: Node) -> Pattern:
     """The pattern of results that end only with their external parts."""
-    if isinstance(node, Windowed) and node.window.internal:
-        return Pattern.MONOTONIC
-    if isinstance(node, GroupBy) and not _has_external_stream(node):
-        return Pattern.MONOTONIC
+    if not has_internal(node):
+        own = update_pattern(node)
+        # A part that may go on when the rows that brought it have ended is watched until it ends.
+        return own if own is Pattern.MONOTONIC or joins_and_unites(node) else Pattern.STR
+    if isinstance(node, Windowed | GroupBy | Intersect):
+        return Pattern.MONOTONIC  # those over external windows too are refused
+    if isinstance(node, SemiJoin):
+        return max(_external_pattern(node.left), _presence(node.right))
     return _derive(node, _external_pattern)
 
 
-def _has_external_stream(node: Node) -> bool:
-    if isinstance(node, Windowed) and node.window.internal:
-        return False
-    return isinstance(node, Stream) or any(_has_external_stream(below) for below in node.inputs)
+def _presence(node: Node) -> Pattern:
+    """How a match ends beside INTERNAL windows: with the last of equal rows, which is not known."""
+    return Pattern.MONOTONIC if has_internal(node) or update_pattern(node) is Pattern.MONOTONIC else Pattern.STR
 
 
 def _derive(node: Node, of: PatternOf) -> Pattern:
@@ -70,7 +76,7 @@ def _derive(node: Node, of: PatternOf) -> Pattern:
         return Pattern.STR if node.retroactive else Pattern.MONOTONIC
     if isinstance(node, Windowed):
         return _windowed(node)
-    if isinstance(node, Filter | Project | Alias | Sort):
+    if isinstance(node, Filter | Project | Alias | Sort | WithEnd):
         return of(node.input)
     if isinstance(node, AppendOnly):
         return _external_pattern(node.input)
@@ -82,21 +88,23 @@ def _derive(node: Node, of: PatternOf) -> Pattern:
         return _union(node, of)
     if isinstance(node, Intersect | Distinct):
         return _weak(node, of)
-    assert isinstance(node, Except | GroupBy | Limit), node
+    assert isinstance(node, Except | GroupBy | Limit | Numbered), node
     return Pattern.STR
 
 
 def _output(node: OutputStream, of: PatternOf) -> Pattern:
-    """ISTREAM and DSTREAM are told for good; what RSTREAM RESTORE tells beside the answer is there till the next."""
-    if node.kind is not OutputKind.RSTREAM:
+    """ISTREAM and DSTREAM are told for good; what RSTREAM RESTORE tells beside the answer ends with the next refresh."""
+    below = of(node.input)
+    if node.kind is not OutputKind.RSTREAM or below is Pattern.MONOTONIC:
         return Pattern.MONOTONIC
-    return Pattern.STR if node.restore else of(node.input)
+    return max(Pattern.WK, below) if node.restore else below
 
 
 def _windowed(node: Windowed) -> Pattern:
     window = node.window
     own = Pattern.WKS if window.is_time_based else Pattern.MONOTONIC if window.is_open else Pattern.STR
-    return max(own, Pattern.MONOTONIC if gives_stream(node.input) else update_pattern(node.input))
+    stays = gives_stream(node.input) or isinstance(node.input, AppendOnly)  # WSTREAM: whatever is below
+    return max(own, Pattern.MONOTONIC if stays else update_pattern(node.input))
 
 
 def gives_stream(node: Node) -> bool:
