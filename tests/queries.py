@@ -40,7 +40,12 @@ def windows(draw: st.DrawFn, slide: str = "") -> str:
         f"[ROWS FROM {count + 2} TO {count} AGO{slide}]",
     ]
     fixed = ["[FROM '2026-01-01 00:00:03' TO '2026-01-01 00:00:07.5']"]
-    plain = ["[PARTITION BY a, b WHERE v > 1]", f"[ROWS {count} SLIDE 3 ROWS]", "[RANGE 4 s SLIDE 2 ROWS]"]
+    plain = [
+        "[PARTITION BY a, b WHERE v > 1]",
+        f"[ROWS {count} SLIDE 3 ROWS]",
+        "[RANGE 4 s SLIDE 2 ROWS]",
+        f"[PARTITION BY b ROWS {count} SLIDE 2 ROWS]",
+    ]
     pool = open_forms + rows + fixed + ([] if slide else plain)
     return draw(st.one_of(time_windows(slide), st.sampled_from(pool)))
 
@@ -109,6 +114,7 @@ def predicates(draw: st.DrawFn, alias: str, depth: int = 2) -> str:
 def relations(draw: st.DrawFn, name: str, slide: str, depth: int) -> Relation:
     """A stream with a window, or a sub-query over one."""
     alias = draw(st.sampled_from([name, f"{name}_x"]))
+    name = draw(st.sampled_from([name, name, "readings"]))
     stream = f"{name} {draw(windows(slide))}"
     if depth > 0 and draw(st.integers(0, 3)) == 0:
         inner = f"SELECT ts, a, b, v FROM {stream}"

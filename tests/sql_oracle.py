@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -53,21 +53,25 @@ def stream_order(rows: Sequence[Row], ties: Sequence[str]) -> list[Row]:
     return sorted(rows, key=key)
 
 
-def in_view(rows: Sequence[Row], window: Window | None, now: int) -> list[Row]:
-    """The rows of a stream, in its order, that a window shows at an instant."""
-    if window is None:
-        return [row for row in rows if row["ts"] <= now]
-    extent, slide = window.extent, window.slide
-    if isinstance(slide, RowCount):
-        past = [row for row in rows if row["ts"] <= now]
-        past = past[: len(past) // slide.count * slide.count]
+def in_view(rows: Sequence[Row], window: Window | None, now: int, lifetime: str | None = None) -> list[Row]:
+    """The rows of a stream, in its order, that a window shows at an instant; `lifetime` names the column of their own.
+
+    A window that slides in time shows what it would show without SLIDE one tick before its last refresh.
+    """
+    if window is not None and isinstance(window.slide, int):
+        return in_view(rows, replace(window, slide=None), now // window.slide * window.slide - 1, lifetime)
+    past = [row for row in rows if row["ts"] <= now]
+    seen = past if window is None else _through(past, window, now)
+    return [row for row in seen if lifetime is None or row[lifetime] is None or now < row["ts"] + row[lifetime]]
+
+
+def _through(past: list[Row], window: Window, now: int) -> list[Row]:
+    extent, edge = window.extent, now
+    if isinstance(extent, Rows | Latest):
+        return _last_of_each(past, extent, window.slide.count if isinstance(window.slide, RowCount) else 1)
+    if isinstance(window.slide, RowCount):
+        past = past[: len(past) // window.slide.count * window.slide.count]
         edge = past[-1]["ts"] if past else now
-    elif slide is not None:
-        edge = now // slide * slide - 1  # the refresh labelled E shows the window at E less one tick
-        past = [row for row in rows if row["ts"] <= edge]
-    else:
-        edge = now
-        past = [row for row in rows if row["ts"] <= now]
     if isinstance(extent, Range):
         return [row for row in past if edge - extent.length < row["ts"]]
     if isinstance(extent, RangeAgo):
@@ -80,20 +84,17 @@ def in_view(rows: Sequence[Row], window: Window | None, now: int) -> list[Row]:
         return [row for row in past if extent.begin <= row["ts"] < extent.end]
     if isinstance(extent, RowsAgo):
         return past[max(0, len(past) - extent.begin) : max(0, len(past) - extent.end)]
-    if isinstance(extent, Rows | Latest):
-        return _last_of_each(past, extent)
     return past
 
 
-def _last_of_each(past: Sequence[Row], extent: Rows | Latest) -> list[Row]:
+def _last_of_each(past: Sequence[Row], extent: Rows | Latest, slide: int) -> list[Row]:
+    """As of each `slide`-th row of a partition; without columns all rows are one."""
     names = [name.rpartition(".")[2] for name in extent.partition]
-    kept: dict[tuple[Any, ...], list[Row]] = {}
-    count = extent.count if isinstance(extent, Rows) else 1
+    groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in past:
-        group = kept.setdefault(tuple(row[name] for name in names), [])
-        group.append(row)
-        del group[:-count]
-    return [row for group in kept.values() for row in group]
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    count = extent.count if isinstance(extent, Rows) else 1
+    return [row for group in groups.values() for row in group[: len(group) // slide * slide][-count:]]
 
 
 def answer_at(plan: Node, streams: dict[str, list[Row]], schemas: dict[str, pa.Schema], now: int) -> Counter[Any]:
@@ -122,9 +123,7 @@ def _without_windows(
         plan = replace(plan, keys=(*plan.keys, *ties))
     if isinstance(leaf, Stream):
         name = f"view{len(views)}"
-        rows = in_view(streams[leaf.name], window, now)
-        if leaf.lifetime is not None:
-            rows = [row for row in rows if row[leaf.lifetime] is None or now < row["ts"] + row[leaf.lifetime]]
+        rows = in_view(streams[leaf.name], window, now, leaf.lifetime)
         views[name] = _table(rows, schemas[leaf.name])
         table = Table(name, leaf.alias, leaf.columns)
         if window is not None and isinstance(window.extent, Latest):
@@ -182,6 +181,8 @@ def normal(value: Any) -> Any:
         return value
     if isinstance(value, datetime):
         return value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+    if isinstance(value, pa.MonthDayNano):
+        return timedelta(days=value.days, microseconds=value.nanoseconds // 1000)
     if isinstance(value, float):
         return "NaN" if value != value else float(f"{value:.9g}") + 0.0
     if isinstance(value, int | Decimal):

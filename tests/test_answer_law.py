@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import duckdb
-from generated_streams import FILL, SCHEMAS, SECOND, START, TABLE, rows
+from generated_streams import FILL, SCHEMAS, SECOND, START, TABLE, all_streams
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from local_runs import answers, feed
@@ -33,7 +33,7 @@ def instants(plan: Node, streams: dict[str, list[Row]], chosen: Sequence[int]) -
 @settings(max_examples=1200, suppress_health_check=list(HealthCheck))
 @given(
     query=queries(),
-    streams=st.fixed_dictionaries({"s": rows(), "t": rows(), "u": rows()}),
+    streams=all_streams(),
     cuts=st.lists(st.integers(0, 24), max_size=6),
     chosen=st.lists(st.integers(0, 40), min_size=1, max_size=5),
     strategy=st.sampled_from(["upa", "direct", "nt"]),

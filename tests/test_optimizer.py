@@ -14,7 +14,7 @@ from local_runs import answers, feed
 from plans import DECLARATIONS, find, session
 from queries import predicates, queries, windows
 from sql_oracle import Row, stream_order
-from test_answer_law import SCHEMAS, SECOND, START, instants, rows
+from test_answer_law import SCHEMAS, SECOND, START, all_streams, instants
 
 from windrow.cql import compile_query
 from windrow.errors import CqlMeaningError, WindrowError
@@ -518,7 +518,7 @@ class PlannedSession(Session):
 @settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(
     query=st.one_of(movable(), movable(), queries()),
-    streams=st.fixed_dictionaries({"s": rows(), "t": rows(), "u": rows()}),
+    streams=all_streams(),
     cuts=st.lists(st.integers(0, 24), max_size=4),
     chosen=st.lists(st.integers(0, 40), min_size=1, max_size=4),
     order=st.randoms(use_true_random=False),

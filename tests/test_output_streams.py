@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from generated_streams import FILL, SCHEMAS, SECOND, START, TABLE, rows
+from generated_streams import FILL, SCHEMAS, SECOND, START, TABLE, all_streams
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from local_runs import answers, feed
@@ -26,7 +26,7 @@ HALVES = [START + half * SECOND // 2 for half in range(40)]
 TICKS = [START + half * SECOND // 2 + tick for half in range(50) for tick in (0, 1)]
 HORIZON = HALVES[-1]
 
-streams_of_rows = st.fixed_dictionaries({"s": rows(), "t": rows(), "u": rows()})
+streams_of_rows = all_streams()
 some_cuts = st.lists(st.integers(0, 24), max_size=6)
 strategies = st.sampled_from(["upa", "direct", "nt"])
 

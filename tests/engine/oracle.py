@@ -69,13 +69,14 @@ def last_by_rows(length: int, slide: int) -> InView:
     return view
 
 
-def last_rows_of_each(count: int, key: int = 1) -> InView:
+def last_rows_of_each(count: int, slide: int = 1, key: int = 1) -> InView:
     def view(rows: Sequence[Row], now: int) -> list[Row]:
         kept: dict[Any, list[Row]] = {}
         for row in rows:
             if row[0] <= now:
-                kept[row[key]] = [*kept.get(row[key], []), row][-count:]
-        return [row for group in kept.values() for row in group]
+                kept.setdefault(row[key], []).append(row)
+        moved = (group[: len(group) // slide * slide] for group in kept.values())
+        return [row for group in moved for row in group[-count:]]
 
     return view
 

@@ -48,6 +48,8 @@ WINDOWS = {
     "rows with gaps": (RowsWindow(2, slide=3), oracle.last_rows(2, slide=3)),
     "rows sliding in time": (RowsWindowSlidingInTime(4, 6), oracle.last_rows_every(4, 6)),
     "rows of each": (PartitionWindow((0,), 2), oracle.last_rows_of_each(2)),
+    "rows of each, sliding": (PartitionWindow((0,), 3, 2), oracle.last_rows_of_each(3, 2)),
+    "rows of each, with gaps": (PartitionWindow((0,), 2, 3), oracle.last_rows_of_each(2, 3)),
     "newest of each, while": (
         PredicateWindow((0,), positive),
         lambda rows, now: [r for r in oracle.last_rows_of_each(1)(rows, now) if r[2] is not None and r[2] > 0],

@@ -21,6 +21,7 @@ from windrow.operators.output_streams import (
     InsertStream,
     RelationStream,
 )
+from windrow.operators.own_end import CutAtEnd, OwnEnd
 from windrow.operators.partition_window import PartitionWindow, PredicateWindow
 from windrow.operators.projection import Projection
 from windrow.operators.selection import Selection
@@ -33,6 +34,7 @@ __all__ = [
     "AntiJoin",
     "AppendOnly",
     "ColumnLifetime",
+    "CutAtEnd",
     "DeleteStream",
     "DistinctStar",
     "Expression",
@@ -49,6 +51,7 @@ __all__ = [
     "OpenLifetime",
     "Operator",
     "OuterJoin",
+    "OwnEnd",
     "PartitionWindow",
     "Predicate",
     "PredicateWindow",

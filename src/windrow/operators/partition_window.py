@@ -1,11 +1,12 @@
 """Windows of each value of some columns: the last N rows of each, and the newest row while it satisfies a predicate.
 
-    PARTITION BY k ROWS N        a row leaves when the N-th row after it with the same k arrives
-    PARTITION BY k WHERE p       the newest row of each k, in view only while p is true of it
+    PARTITION BY k ROWS N                a row leaves when the N-th row after it with the same k arrives
+    PARTITION BY k ROWS N SLIDE M ROWS   the same, at each M-th row of k: rows wait for it, and then enter together
+    PARTITION BY k WHERE p               the newest row of each k, in view only while p is true of it
 
-Rows with the same k stand in one line; a new row goes to its back and, when the line is full, the front leaves. Ends
-that fall into the segment are written into the tuple, the others are told by negative tuples. Costs a constant a row;
-a value of k that has once been seen is never forgotten.
+Rows with the same k stand in one line; a new row goes to its back and, when more than N have entered, the front leaves.
+Ends that fall into the segment are written into the tuple, the others are told by negative tuples. Costs a constant a
+row; a value of k that has once been seen is never forgotten.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from windrow.batch.arrays import Int64s, grown
+from windrow.batch.arrays import Bools, Int64s, grown
 from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.compiled import compiled
 from windrow.operators.operator import Parts, Predicate
@@ -28,52 +30,80 @@ from windrow.units import FOREVER
 _NONE = 0  # slots are kept as slot + 1
 
 
+class Moves(NamedTuple):
+    """What a step changes: slots that enter and leave, and the positions of the new rows that made them do so."""
+
+    entered: Int64s
+    entered_by: Int64s
+    left: Int64s
+    left_by: Int64s
+
+
 class Lines:
-    """Rows of each key, in the order in which they came."""
+    """Rows of each key, in the order in which they came: first those that have entered, then those that wait."""
 
     def __init__(self) -> None:
         self._arena = RowArena()
         self._front: Int64s = np.zeros(0, np.int64)
         self._back: Int64s = np.zeros(0, np.int64)
-        self._length: Int64s = np.zeros(0, np.int64)
+        self._waiting: Int64s = np.zeros(0, np.int64)  # the first row of each key that has not entered
+        self._waiters: Int64s = np.zeros(0, np.int64)
+        self._inside: Int64s = np.zeros(0, np.int64)
         self._behind: Int64s = np.zeros(0, np.int64)
         self._steps = 0
 
     def __len__(self) -> int:
         return len(self._arena)
 
-    def push(self, keys: Int64s, rows: Batch, longest: int, capacity: int) -> tuple[Int64s, Int64s, Batch]:
-        """New rows join their lines. Who leaves: places among the new (-1 for old ones), who pushed them, the rows."""
+    def push(self, keys: Int64s, rows: Batch, longest: int, slide: int, capacity: int) -> Moves:
+        """New rows join their lines; each `slide`-th of a key lets in those that wait, and all but `longest` out."""
         self._steps += 1
         slots = self._arena.insert(keys, rows, 0)
-        for name in ("_front", "_back", "_length"):
+        for name in ("_front", "_back", "_waiting", "_waiters", "_inside"):
             setattr(self, name, grown(getattr(self, name), capacity))
         self._behind = grown(self._behind, len(self._arena.ts))
-        left, by = _push(keys, slots, longest, self._front, self._back, self._length, self._behind)
-        leaving, places = self._arena.take(left), _places(left, slots)
-        self._arena.remove(left)
-        return places, by, leaving
+        return _push(
+            keys, slots, longest, slide, len(self._arena),
+            self._front, self._back, self._waiting, self._waiters, self._inside, self._behind,
+        )  # fmt: skip
+
+    def take(self, slots: Int64s) -> Batch:
+        return self._arena.take(slots)
+
+    def remove(self, slots: Int64s) -> None:
+        """Forget rows that have left."""
+        self._arena.remove(slots)
+
+    def forget(self, keys: Int64s) -> None:
+        """No row of these keys will come any more: nobody has to be told to leave."""
+        self._steps += 1
+        self._arena.remove(_standing(keys, self._front, self._behind, len(self._arena)))
+        for array in (self._front, self._back, self._waiting, self._waiters, self._inside):
+            array[keys] = _NONE
 
     def snapshot(self, known: Container[str]) -> Snapshot:
         name = str(self._steps)
         if name in known:
             return Snapshot((name,))
-        slots = np.empty(len(self._arena), np.int64)
-        _in_line(self._front, self._behind, slots)
-        arrays = {"keys": self._arena.key[slots], "steps": np.array([self._steps])}
+        slots, waits = np.empty(len(self._arena), np.int64), np.zeros(len(self._arena), np.bool_)
+        _in_line(self._front, self._waiting, self._behind, slots, waits)
+        arrays = {"keys": self._arena.key[slots], "waits": waits, "steps": np.array([self._steps])}
         return Snapshot((name,), {name: Piece(arrays, self._arena.take(slots))})
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         for piece in pieces.values():
-            keys = piece.arrays["keys"]
+            keys, waits = piece.arrays["keys"], piece.arrays["waits"]
             if len(keys):
                 assert piece.rows is not None
-                self.push(keys, piece.rows, len(keys), int(keys.max()) + 1)
+                for part, slide in ((~waits, 1), (waits, len(keys) + 1)):
+                    self.push(keys[part], piece.rows.take(part), len(keys), slide, int(keys.max()) + 1)
             self._steps = int(piece.arrays["steps"][0])
 
 
 def _places(slots: Int64s, among: Int64s) -> Int64s:
     """Where each slot stands in a list of slots, -1 when it is not there."""
+    if not len(among):
+        return np.full(len(slots), -1, np.int64)
     order = np.argsort(among)
     found = np.minimum(np.searchsorted(among[order], slots), len(among) - 1)
     return np.where(among[order][found] == slots, order[found], -1)
@@ -93,10 +123,11 @@ class PartitionWindowState(Parts):
 
 @dataclass(frozen=True)
 class PartitionWindow:
-    """The last `count` rows of each value of the columns; nulls are one value."""
+    """The last `count` rows of each value of the columns, as of each `slide`-th row of it; nulls are one value."""
 
     partition: tuple[int, ...]
     count: int
+    slide: int = 1
 
     def fresh_state(self) -> PartitionWindowState:
         return PartitionWindowState()
@@ -106,14 +137,16 @@ class PartitionWindow:
         if not len(rows):
             return rows
         keys = state.keys.intern(rows.select(self.partition), len(rows))
-        places, by, leaving = state.lines.push(keys, rows, self.count, state.keys.capacity)
-        ends = np.full(len(rows), FOREVER, np.int64)
+        moves = state.lines.push(keys, rows, self.count, self.slide, state.keys.capacity)
+        places = _places(moves.left, moves.entered)
         new = places >= 0
-        ends[places[new]] = rows.ts[by[new]]
-        seen = rows.with_lifetimes(rows.ts, ends)
-        taken_back = leaving.take(~new)
+        ends = np.full(len(moves.entered), FOREVER, np.int64)
+        ends[places[new]] = rows.ts[moves.left_by[new]]
+        seen = state.lines.take(moves.entered).with_lifetimes(rows.ts[moves.entered_by], ends)
+        taken_back = state.lines.take(moves.left[~new])
         open_ends = np.full(len(taken_back), FOREVER, np.int64)
-        taken_back = taken_back.with_lifetimes(rows.ts[by[~new]], open_ends).negated()
+        taken_back = taken_back.with_lifetimes(rows.ts[moves.left_by[~new]], open_ends).negated()
+        state.lines.remove(moves.left)
         return concat([seen.take(seen.ts < seen.exp), taken_back]).sorted_by_time()
 
 
@@ -138,34 +171,69 @@ class PredicateWindow:
 
 @compiled
 def _push(
-    keys: Int64s, slots: Int64s, longest: int, front: Int64s, back: Int64s, length: Int64s, behind: Int64s
-) -> tuple[Int64s, Int64s]:
-    """Slots that leave, and the position of the row that pushed each out."""
-    left, by = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
-    count = 0
+    keys: Int64s,
+    slots: Int64s,
+    longest: int,
+    slide: int,
+    most: int,
+    front: Int64s,
+    back: Int64s,
+    waiting: Int64s,
+    waiters: Int64s,
+    inside: Int64s,
+    behind: Int64s,
+) -> Moves:
+    entered, entered_by = np.empty(most, np.int64), np.empty(most, np.int64)
+    left, left_by = np.empty(most, np.int64), np.empty(most, np.int64)
+    coming = going = 0
     for i in range(len(slots)):
         key, slot = keys[i], slots[i]
         behind[slot] = _NONE
-        if length[key] == 0:
+        if front[key] == _NONE:
             front[key] = slot + 1
         else:
             behind[back[key] - 1] = slot + 1
         back[key] = slot + 1
-        length[key] += 1
-        if length[key] > longest:
-            left[count], by[count] = front[key] - 1, i
+        if waiting[key] == _NONE:
+            waiting[key] = slot + 1
+        waiters[key] += 1
+        if waiters[key] < slide:
+            continue
+        while waiting[key] != _NONE:
+            entered[coming], entered_by[coming] = waiting[key] - 1, i
+            waiting[key] = behind[waiting[key] - 1]
+            coming += 1
+        inside[key] += waiters[key]
+        waiters[key] = 0
+        while inside[key] > longest:
+            left[going], left_by[going] = front[key] - 1, i
             front[key] = behind[front[key] - 1]
-            length[key] -= 1
-            count += 1
-    return left[:count], by[:count]
+            inside[key] -= 1
+            going += 1
+    return Moves(entered[:coming], entered_by[:coming], left[:going], left_by[:going])
 
 
 @compiled
-def _in_line(front: Int64s, behind: Int64s, slots: Int64s) -> None:
+def _standing(keys: Int64s, front: Int64s, behind: Int64s, most: int) -> Int64s:
+    """The slots of all rows in some lines."""
+    slots = np.empty(most, np.int64)
     count = 0
-    for first in front:
-        slot = first
+    for key in keys:
+        slot = front[key]
         while slot != _NONE:
             slots[count] = slot - 1
+            slot = behind[slot - 1]
+            count += 1
+    return slots[:count]
+
+
+@compiled
+def _in_line(front: Int64s, waiting: Int64s, behind: Int64s, slots: Int64s, waits: Bools) -> None:
+    count = 0
+    for key in range(len(front)):
+        slot, is_waiting = front[key], False
+        while slot != _NONE:
+            is_waiting = is_waiting or slot == waiting[key]
+            slots[count], waits[count] = slot - 1, is_waiting
             slot = behind[slot - 1]
             count += 1

@@ -6,7 +6,7 @@ The window is a *lifetime*: a function from rows to [begin, end), with begins in
     RangeLifetime(a, ago=b)      [ts+b, ts+a)           a historical window
     RangeLifetime(..., slide=s)  begin and end moved to the next multiples of s after them
     OpenLifetime(since, until)   [ts, ∞) for rows of [since, until)
-    ColumnLifetime(c, T)         [ts, ts + column c), or the smaller end
+    ColumnLifetime(c)            [ts, ts + column c)
 
 Empty lifetimes give nothing. Only rows that wait are kept: none without slide or ago.
 """
@@ -68,19 +68,14 @@ class OpenLifetime:
 
 @dataclass(frozen=True)
 class ColumnLifetime:
-    """As long as the interval in a column says, and not longer than `length`; a null says nothing."""
+    """As long as the interval in a column says; a null says nothing."""
 
     column: int
-    length: int | None = None
 
     def __call__(self, rows: Batch) -> tuple[Int64s, Int64s]:
         lengths = rows.columns[self.column]
         end = rows.ts + np.clip(lengths.values.astype(np.int64), -MAX_DURATION, MAX_DURATION)
-        if lengths.valid is not None:
-            end = np.where(lengths.valid, end, FOREVER)
-        if self.length is not None:
-            end = np.minimum(end, rows.ts + self.length)
-        return rows.ts, end
+        return rows.ts, end if lengths.valid is None else np.where(lengths.valid, end, FOREVER)
 
 
 def next_multiple(times: Int64s, slide: int) -> Int64s:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from windrow.errors import WindrowError
 from windrow.operators import (
-    ColumnLifetime,
+    CutAtEnd,
     OpenLifetime,
     Operator,
+    OwnEnd,
     PartitionWindow,
     PredicateWindow,
     RangeLifetime,
@@ -33,7 +34,6 @@ from windrow.plan.windows import (
     Rows,
     RowsAgo,
     Since,
-    Unbounded,
     Window,
 )
 
@@ -41,31 +41,33 @@ from windrow.plan.windows import (
 def window_operators(plan: Windowed, compiler: ExpressionCompiler) -> tuple[Operator[Any], ...]:
     """The operators of a window, the first to be applied first; a stream's own lifetimes are cut by it."""
     window, stream = plan.window, plan.input
-    if isinstance(stream, Stream) and stream.lifetime is not None:
-        return (TimeWindow(ColumnLifetime(lifetime_ordinal(stream), _length(window))),)
+    if not isinstance(stream, Stream) or stream.lifetime is None:
+        return _operators(window, plan.input.schema, compiler)
+    # A periodic window shows what the continuous one shows at its refreshes: cut first, then looked at.
+    slide = window.slide if isinstance(window.slide, int) else None
+    continuous = window if slide is None else replace(window, slide=None)
+    cut = (OwnEnd(lifetime_ordinal(stream)), *_operators(continuous, plan.input.schema, compiler), CutAtEnd())
+    return cut if slide is None else (*cut, _looked_at_every(slide))
+
+
+def _operators(window: Window, schema: Schema, compiler: ExpressionCompiler) -> tuple[Operator[Any], ...]:
     if isinstance(window.slide, RowCount):
-        return (_by_rows(window, window.slide.count),)
+        return (_by_rows(window, window.slide.count, schema),)
     if not isinstance(window.extent, Rows | RowsAgo | Latest):
         return (TimeWindow(_lifetime(window.extent, window.slide)),)
     if isinstance(window.extent, Rows) and not window.partition and window.slide is not None:
         return (RowsWindowSlidingInTime(window.extent.count, window.slide),)
-    counted = _by_count(window, plan.input.schema, compiler)
-    if window.slide is None:
-        return (counted,)
-    return counted, TimeWindow(SampledLifetime(window.slide, lag=1))
+    counted = _by_count(window, schema, compiler)
+    return (counted,) if window.slide is None else (counted, _looked_at_every(window.slide))
+
+
+def _looked_at_every(slide: int) -> TimeWindow:
+    return TimeWindow(SampledLifetime(slide, lag=1))
 
 
 def lifetime_ordinal(stream: Stream) -> int:
     """Which column says how long a tuple lives."""
     return [field.name for field in stream.columns].index(stream.lifetime or "")
-
-
-def _length(window: Window) -> int | None:
-    if isinstance(window.extent, Range) and window.slide is None:
-        return window.extent.length
-    if isinstance(window.extent, Unbounded) and window.slide is None:
-        return None
-    raise WindrowError("a stream with LIFETIME BY takes [RANGE t] and no other window in this version", "use RANGE")
 
 
 def _lifetime(extent: Extent, slide: int | None) -> Lifetime:
@@ -80,17 +82,22 @@ def _lifetime(extent: Extent, slide: int | None) -> Lifetime:
     return OpenLifetime(extent.begin, extent.end) if isinstance(extent, Between) else OpenLifetime(slide=slide)
 
 
-def _by_rows(window: Window, slide: int) -> Operator[Any]:
+def _by_rows(window: Window, slide: int, schema: Schema) -> Operator[Any]:
     if isinstance(window.extent, Range):
         return RangeWindowSlidingByRows(window.extent.length, slide)
-    if isinstance(window.extent, Rows) and not window.partition:
-        return RowsWindow(window.extent.count, slide=slide)
-    raise WindrowError("a partitioned window does not slide by rows in this version", "write SLIDE with an interval")
+    assert isinstance(window.extent, Rows), window
+    if window.partition:
+        return PartitionWindow(_places(window, schema), window.extent.count, slide)
+    return RowsWindow(window.extent.count, slide=slide)
+
+
+def _places(window: Window, schema: Schema) -> tuple[int, ...]:
+    return tuple(schema.names.index(name) for name in window.partition)
 
 
 def _by_count(window: Window, schema: Schema, compiler: ExpressionCompiler) -> Operator[Any]:
     extent = window.extent
-    places = tuple(schema.names.index(name) for name in window.partition)
+    places = _places(window, schema)
     if isinstance(extent, Latest):
         return PredicateWindow(places, compiler.predicate(extent.predicate))
     if isinstance(extent, RowsAgo):

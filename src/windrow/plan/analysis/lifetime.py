@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from windrow.plan.analysis.per_node import per_node
 from windrow.plan.analysis.relations import is_non_retroactive
@@ -39,6 +39,7 @@ class Lifetime:
 
 
 NEVER = "never"
+_NEGATIVE = ": negative tuple"  # ends that nobody knows beforehand
 
 
 @per_node
@@ -91,16 +92,30 @@ def _append_only(node: AppendOnly) -> Lifetime:
 
 def _windowed(node: Windowed) -> Lifetime:
     below = lifetime(node.input)
+    if isinstance(node.input, Stream) and node.input.lifetime is not None:
+        return _cut(node.window, below.end)
     own = _window_lifetime(node.window)
-    if isinstance(node.input, Stream) and node.input.lifetime is not None and own.end != NEVER:
-        return Lifetime(own.begin, f"least({own.end}, {below.end})")
     return own if own.end != NEVER or below.end == NEVER else Lifetime(own.begin, below.end)
+
+
+def _cut(window: Window, own_end: str) -> Lifetime:
+    """Over rows that end by themselves: while both say so, and with SLIDE as of the refreshes."""
+    slide = window.slide if isinstance(window.slide, int) else None
+    found = _window_lifetime(window if slide is None else replace(window, slide=None))
+    if found.end == NEVER:
+        end = own_end
+    elif _NEGATIVE in found.end:
+        end = f"{found.end}, at the latest {own_end}"
+    else:
+        end = f"least({found.end}, {own_end})"
+    return Lifetime(_refresh(found.begin, slide), _refresh(end, slide))
 
 
 def _window_lifetime(window: Window) -> Lifetime:
     extent, slide = window.extent, window.slide
     if isinstance(slide, RowCount):
-        return Lifetime(f"the next of every {slide.count} rows", "a later one of them: negative tuple")
+        which = _same(window.partition)
+        return Lifetime(f"the next of every {slide.count} rows{which}", f"a later one of them{_NEGATIVE}")
     if isinstance(extent, Range):
         return Lifetime(_refresh("ts", slide), _refresh(f"ts + {format_duration(extent.length)}", slide))
     if isinstance(extent, RangeAgo):
@@ -122,14 +137,17 @@ def _refresh(moment: str, slide: int | None) -> str:
 def _count_lifetime(extent: Extent, slide: int | None) -> Lifetime:
     begin = _refresh("ts", slide)
     if isinstance(extent, Rows):
-        which = f" with the same {', '.join(extent.partition)}" if extent.partition else ""
-        return Lifetime(begin, f"the {_ordinal(extent.count)} row{which} after it: negative tuple")
+        return Lifetime(begin, f"the {_ordinal(extent.count)} row{_same(extent.partition)} after it{_NEGATIVE}")
     if isinstance(extent, RowsAgo):
         first = begin if extent.end == 0 else _refresh(f"the {_ordinal(extent.end)} row after it", slide)
-        return Lifetime(first, f"the {_ordinal(extent.begin)} row after it: negative tuple")
+        return Lifetime(first, f"the {_ordinal(extent.begin)} row after it{_NEGATIVE}")
     if isinstance(extent, Latest):
-        return Lifetime(begin, f"the next row with the same {', '.join(extent.partition)}: negative tuple")
+        return Lifetime(begin, f"the next row{_same(extent.partition)}{_NEGATIVE}")
     return Lifetime(begin, NEVER)
+
+
+def _same(partition: tuple[str, ...]) -> str:
+    return f" with the same {', '.join(partition)}" if partition else ""
 
 
 def _ordinal(number: int) -> str:
