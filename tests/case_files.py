@@ -21,6 +21,8 @@
       4  10  x
     late s:                                           rows that came too late
       2  20  y
+    rejected s:                                       rows that could not be taken
+      2  20  y
     error: the message, then its hint                 instead of answers
 
 Arrays are JSON without spaces, structs the list of their fields: [["x",2],["y",1]].
@@ -115,7 +117,7 @@ def cases_of(file: Path) -> list[Case]:
     return [_case(file.stem, text) for text in texts]
 
 
-_BLOCK = re.compile(r"(at|late|changes|refreshes|error)\b *([^:]*):(.*)")
+_BLOCK = re.compile(r"(at|late|rejected|changes|refreshes|error)\b *([^:]*):(.*)")
 
 
 def _case(file: str, text: str) -> Case:

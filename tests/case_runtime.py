@@ -39,6 +39,7 @@ class Outcome:
     refreshes: list[tuple[int, tuple[Any, ...]]]
     late: dict[str, list[tuple[Any, ...]]]
     watermark: int
+    rejected: dict[str, list[tuple[Any, ...]]] | None = None  # None: the runtime does not tell
 
     def answer(self, instant: int) -> Counter[Any]:
         """The bag that the changelog stands for at an instant, by the definition."""
@@ -95,6 +96,7 @@ class LocalRuntime:
             [found for table in told if query.slide is not None for found in _refresh(table)],
             {name: _rows(engine.late(name), setup.schemas[name].names) for name in setup.schemas},
             engine.watermark,
+            {name: _rows(engine.rejected(name), setup.schemas[name].names) for name in setup.schemas},
         )
 
     def _push(self, engine: Engine, batch: Mapping[str, list[Row]], setup: Setup) -> None:

@@ -255,7 +255,9 @@ def _role(entry: StreamEntry | TableEntry, column: str) -> str:
         return "primary key" if column in entry.primary_key else "effect time" if column == entry.effective else ""
     if column == entry.timestamp:
         return "timestamp"
-    return "tie" if column in entry.ties else "lifetime" if column == entry.lifetime else ""
+    if column in entry.ties:
+        return "tie"
+    return "lifetime" if column == entry.lifetime else "closed by punctuations" if column in entry.punctuated else ""
 
 
 def _change_message(change: TableChange) -> str:

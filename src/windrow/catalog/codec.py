@@ -7,7 +7,7 @@ from dataclasses import fields
 from decimal import Decimal
 from typing import Any
 
-from windrow.catalog.entries import KINDS, ColumnDefinition, Connector, Entry
+from windrow.catalog.entries import KINDS, ColumnDefinition, Connector, Entry, Punctuation
 from windrow.types import SIMPLE_TYPES, Type, array, decimal, struct
 
 Json = dict[str, Any]
@@ -34,6 +34,10 @@ def decode(stored: Json) -> Entry:
     for name in ("connector", "sink"):
         if values.get(name) is not None:
             values[name] = _connector(values[name])
+    if "punctuations" in values:
+        values["punctuations"] = tuple(
+            Punctuation(stored_one["where"], tuple(stored_one["by"])) for stored_one in values["punctuations"]
+        )
     for name in ("ties", "primary_key", "uses"):
         if name in values:
             values[name] = tuple(values[name])
@@ -49,7 +53,7 @@ def _value(value: object) -> object:
         return {"bytes": value.hex()}
     if isinstance(value, tuple):
         return [_value(item) for item in value]
-    if isinstance(value, ColumnDefinition | Connector):
+    if isinstance(value, ColumnDefinition | Connector | Punctuation):
         return {field.name: _value(getattr(value, field.name)) for field in fields(value)}
     return value
 

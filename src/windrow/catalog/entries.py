@@ -33,6 +33,17 @@ class Connector:
 
 
 @dataclass(frozen=True)
+class Punctuation:
+    """Rows that say what will not come any more: those that satisfy `where`, a condition as text.
+
+    With columns in `by`: no row with their values and a later time. Without: no row with an earlier time.
+    """
+
+    where: str | None
+    by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class StreamEntry:
     """A stream; no timestamp column means arrival time, ties are broken by `ties` and then by the row's values."""
 
@@ -45,6 +56,12 @@ class StreamEntry:
     slack: Duration = NO_TIME
     lifetime: str | None = None
     heartbeat: Duration | None = None
+    punctuations: tuple[Punctuation, ...] = ()
+
+    @property
+    def punctuated(self) -> tuple[str, ...]:
+        """The columns whose values punctuations close."""
+        return next((punctuation.by for punctuation in self.punctuations if punctuation.by), ())
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,14 @@ class CreateStream(exp.Expression):
         "slack": False,
         "lifetime": False,
         "heartbeat": False,
+        "punctuations": False,
     }
+
+
+class PunctuationSyntax(exp.Expression):
+    """`PUNCTUATION [WHERE condition] [BY columns]`."""
+
+    arg_types = {"where": False, "by": False}  # noqa: RUF012
 
 
 class CreateTable(exp.Expression):

@@ -53,8 +53,11 @@ class JoinState(Parts):
         return {"left": self.left, "right": self.right}
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
-        """The rows know their keys, so the table of keys is made from them."""
         super().restore(pieces)
+        self.restore_keys()
+
+    def restore_keys(self) -> None:
+        """The rows know their keys, so the table of keys is made from them."""
         restore_keys(self.keys, zip((self.left, self.right), self._ordinals, strict=True))
 
 

@@ -42,15 +42,19 @@ from windrow.operators import (
 )
 from windrow.operators.operator import Expression as CompiledExpression
 from windrow.operators.operator import Predicate
+from windrow.operators.partition_window import PartitionWindow, PredicateWindow
+from windrow.operators.punctuated import PunctuatedGroupBy, PunctuatedJoin, PunctuatedPartitions
 from windrow.operators.row_order import InRowOrder
 from windrow.operators.sampling import Refreshed
 from windrow.operators.table_input import TableInput
 from windrow.physical.aggregates import accumulator, values_of
+from windrow.physical.closings import ClosingsLowering
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.join_keys import JoinKeys, join_keys
 from windrow.physical.strategy import Strategy, structure_kind
 from windrow.physical.windows import lifetime_ordinal, window_operators
 from windrow.plan import nodes
+from windrow.plan.analysis.closings import closes_groups, closes_partitions
 from windrow.plan.analysis.refreshes import refresh_interval, without_slides
 from windrow.plan.analysis.relations import is_non_retroactive
 from windrow.plan.analysis.update_pattern import update_pattern
@@ -91,6 +95,7 @@ class Lowering:
         self._dictionary = dictionary
         self._strategy = strategy
         self._known: dict[Node, PhysicalNode] = {}
+        self._closings = ClosingsLowering(strategy, PhysicalNode)
 
     def lower(self, plan: Node) -> PhysicalNode:
         if plan not in self._known:
@@ -209,11 +214,18 @@ class Lowering:
         below = self._source(plan.input) if isinstance(plan.input, nodes.Stream) else self._append_only(plan.input)
         current = below
         for operator in window_operators(plan, self._compiler(plan.input.schema)):
-            current = PhysicalNode(plan, operator, (current,))
+            current = self._window(plan, operator, current)
         if self._strategy is Strategy.NT:
             kind = structure_kind(plan, Strategy.UPA)
             current = PhysicalNode(plan, NegativeTuples(kind), (current,))
         return current
+
+    def _window(self, plan: nodes.Windowed, operator: Operator[Any], below: PhysicalNode) -> PhysicalNode:
+        found = closes_partitions(plan)
+        if found is None or not isinstance(operator, PartitionWindow | PredicateWindow):
+            return PhysicalNode(plan, operator, (below,))
+        places = tuple(plan.window.partition.index(name) for name in found.columns)
+        return PhysicalNode(plan, PunctuatedPartitions(operator, places), (below, self._closings.node(plan.input)))
 
     def _append_only(self, plan: Node) -> PhysicalNode:
         """What a window on a sub-query reads: rows whose own lifetimes are not hidden behind negative tuples."""
@@ -246,8 +258,13 @@ class Lowering:
     def _join(self, plan: nodes.Join) -> PhysicalNode:
         if is_non_retroactive(plan.left) != is_non_retroactive(plan.right):
             return self._lookup(plan)
-        schemas = plan.left.schema, plan.right.schema
-        return self._node(plan, self._joining(plan, *schemas))
+        operator = self._joining(plan, plan.left.schema, plan.right.schema)
+        left, right = (self._closings.of_side(plan, side) for side in (0, 1))
+        if isinstance(operator, OuterJoin) or left is right is None:
+            return self._node(plan, operator)
+        inputs = (self.lower(plan.left), self.lower(plan.right), left, right)
+        punctuated = PunctuatedJoin(operator, left is not None, right is not None)
+        return PhysicalNode(plan, punctuated, tuple(node for node in inputs if node is not None))
 
     def _lookup(self, plan: nodes.Join) -> PhysicalNode:
         """With a non-retroactive table; the kernel takes the stream first, so columns may have to change places."""
@@ -341,7 +358,12 @@ class Lowering:
             aggregates.append(accumulator(named.call, column, time, self._dictionary))
         below = PhysicalNode(plan, Projection(tuple(columns)), (self.lower(plan.input),))
         kind = structure_kind(plan.input, self._strategy)
-        return PhysicalNode(plan, GroupBy(tuple(range(len(plan.keys))), tuple(aggregates), kind), (below,))
+        operator = GroupBy(tuple(range(len(plan.keys))), tuple(aggregates), kind)
+        found = closes_groups(plan)
+        if found is None:
+            return PhysicalNode(plan, operator, (below,))
+        places = tuple([key.name for key in plan.keys].index(name) for name in found.columns)
+        return PhysicalNode(plan, PunctuatedGroupBy(operator, places), (below, self._closings.node(plan.input)))
 
     def _arguments(
         self,

@@ -49,13 +49,15 @@ class Node:
 
 @dataclass(frozen=True)
 class Stream(Node):
-    """A source stream; `lifetime` names the column that says how long each tuple lives."""
+    """A source stream; `lifetime` names the column that says how long each tuple lives, `punctuated` those whose
+    values may be closed: no later row has them any more."""
 
     name: str
     alias: str
     columns: tuple[Field, ...]
     timestamp: str | None  # None: arrival time
     lifetime: str | None = None
+    punctuated: tuple[str, ...] = ()
 
     def _derive_schema(self) -> Schema:
         return Schema(tuple(Field(f"{self.alias}.{field.name}", field.type) for field in self.columns))

@@ -64,6 +64,10 @@ class HashOnRowKey(RowsInPieces):
         self._table.release(self._row[met])
         return met
 
+    def _forgotten(self, slots: Int64s) -> None:
+        assert not self._unsettled, "forget comes after expire_until"
+        self._leave(slots)
+
     def _settle(self) -> None:
         """Let new tuples meet the ones they take back; those that met are out of the chains."""
         slots = np.concatenate([np.zeros(0, np.int64), *self._unsettled])

@@ -10,10 +10,10 @@ from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
-from windrow.batch.arrays import Int64s
+from windrow.batch.arrays import Bools, Int64s, UInt64s
 from windrow.batch.batch import inserts
 from windrow.batch.column import Column
-from windrow.batch.key_table import KeyTable
+from windrow.batch.key_table import ABSENT, KeyTable
 from windrow.batch.words import words_of
 from windrow.state.snapshot import Piece, Snapshot
 from windrow.state.stored_columns import StoredColumns
@@ -40,6 +40,15 @@ class KeyDirectory:
         self._columns.put(ids, columns, self._table.capacity)
         self._changes += 1
         return ids
+
+    def find(self, columns: Sequence[Column], length: int) -> Int64s:
+        """The ids of those keys that are known."""
+        ids = self._table.find(words_of(columns, length))
+        return np.asarray(ids[ids != ABSENT])
+
+    def knows(self, words: UInt64s) -> Bools:
+        """Which rows of words are known keys."""
+        return np.asarray(self._table.find(words) != ABSENT)
 
     def forget(self, ids: Int64s) -> None:
         """Nothing is to be said about these keys any more."""

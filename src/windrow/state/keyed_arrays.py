@@ -32,6 +32,7 @@ class KeyedArrays:
 
     def clear(self, ids: Int64s) -> None:
         """Back to zero."""
+        self._steps += 1
         for array in self._arrays.values():
             array[ids] = 0
 

@@ -64,6 +64,17 @@ class RowsInPieces:
         self._arena.remove(slots)
         return kept
 
+    def forget(self, keys: Int64s) -> Kept:
+        always = np.full(len(keys), _NEVER, np.int64), np.full(len(keys), 2**63 - 1, np.int64)
+        _, slots = self._arena.probe(keys, *always)
+        self._forgotten(slots)
+        for piece in np.unique(self._arena.piece[slots]):
+            self._changed(int(piece))
+        kept = Kept(self._arena.key[slots], self._arena.take(slots))
+        self._negatives -= int(np.count_nonzero(kept.rows.sign < 0))
+        self._arena.remove(slots)
+        return kept
+
     def probe(self, keys: Int64s, ts: Int64s, exp: Int64s) -> Matches:
         positions, slots = self._arena.probe(keys, ts, exp)
         return Matches(positions, self._arena.take(slots))
@@ -120,6 +131,10 @@ class RowsInPieces:
 
     def _unfile(self, slots: Int64s) -> None:
         """Rows leave before their ends: take them out of where they were filed."""
+
+    def _forgotten(self, slots: Int64s) -> None:
+        """Rows are forgotten: take them out of where they were filed."""
+        self._unfile(slots)
 
     def _cancelled(self) -> Int64s:
         """Pairs that sum to nothing from now on; looked for only when they may be half of what is kept."""

@@ -36,6 +36,11 @@ class ShownRows:
         self._columns.put(ids, columns, len(self._present))
         self._changes += 1
 
+    def clear(self, ids: Int64s) -> None:
+        """Show nothing any more for ids that are known."""
+        self._present[ids] = False
+        self._changes += 1
+
     def snapshot(self, known: Container[str]) -> Snapshot:
         name = str(self._changes)
         if name in known:

@@ -41,6 +41,10 @@ class Structure(Protocol):
         """Remove, and return, the rows with exp ≤ time, and pairs that cancel each other (their exp may be later)."""
         ...
 
+    def forget(self, keys: Int64s) -> Kept:
+        """Remove, and return, the rows under keys, each listed once, whatever their ends; after `expire_until`."""
+        ...
+
     def probe(self, keys: Int64s, ts: Int64s, exp: Int64s) -> Matches:
         """The rows with an equal key whose lifetime overlaps [ts, exp), for each thing asked."""
         ...

@@ -78,7 +78,7 @@ class FromBinder:
         # A relation that is called by its name in another case keeps the name it was created with.
         alias = entry.name if alias.lower() == entry.name.lower() else alias
         if isinstance(entry, StreamEntry):
-            return Stream(entry.name, alias, fields_of(entry), entry.timestamp, entry.lifetime)
+            return Stream(entry.name, alias, fields_of(entry), entry.timestamp, entry.lifetime, entry.punctuated)
         if isinstance(entry, TableEntry):
             return Table(entry.name, alias, fields_of(entry), entry.primary_key, entry.retroactive)
         assert entry.plan is not None, f"{entry.name} has not been bound"

@@ -19,19 +19,21 @@ from windrow.catalog import (
 from windrow.catalog.connectors import SINKS, STREAM_SOURCES, TABLE_SOURCES, ConnectorKind
 from windrow.catalog.settings import SETTINGS
 from windrow.cql import syntax
+from windrow.cql.binder.declared_columns import column_of
 from windrow.cql.binder.expressions import ExpressionBinder
 from windrow.cql.binder.output_columns import RESERVED_COLUMNS
+from windrow.cql.binder.punctuations import bind_punctuation, check_punctuations
 from windrow.cql.binder.queries import QueryBinder
 from windrow.cql.binder.scope import RelationScope, Scope
 from windrow.cql.binder.table_changes import bind_change
 from windrow.cql.statements import Ask, Create, Describe, Drop, Explain, Set, Show, Statement
 from windrow.cql.syntax import span_of
-from windrow.errors import CqlMeaningError, CqlNameError, CqlTypeError, nearest
+from windrow.errors import CqlMeaningError, CqlNameError, nearest
 from windrow.plan.analysis.refreshes import slides_below
 from windrow.plan.expressions import Column, Literal, Value
 from windrow.plan.nodes import Node, OutputKind, OutputStream
 from windrow.plan.printer import query_text
-from windrow.types import INTERVAL, TIMESTAMP, Type
+from windrow.types import INTERVAL, TIMESTAMP
 from windrow.units import Duration
 
 MAX_COLUMNS = 1_000
@@ -56,10 +58,12 @@ def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:
         raise CqlMeaningError("the stream has no time", span_of(tree.this), hint)
     if times and tree.args.get("arrival"):
         raise CqlMeaningError("a stream has TIMESTAMP BY or ARRIVAL, not both", span_of(times[0]), "leave one away")
-    names = [_column_of(name, columns, None) for name in times]
+    names = [column_of(name, columns, None) for name in times]
     if times:
-        _column_of(times[0], columns, TIMESTAMP)
+        column_of(times[0], columns, TIMESTAMP)
     lifetime = tree.args.get("lifetime")
+    punctuations = tuple(bind_punctuation(node, tree, columns) for node in tree.args.get("punctuations") or ())
+    check_punctuations(tree, punctuations)
     return Create(
         StreamEntry(
             name=tree.this.name,
@@ -68,8 +72,9 @@ def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:
             timestamp=names[0] if names else None,
             ties=tuple(names[1:]),
             slack=Duration(tree.args.get("slack") or 0),
-            lifetime=None if lifetime is None else _column_of(lifetime, columns, INTERVAL),
+            lifetime=None if lifetime is None else column_of(lifetime, columns, INTERVAL),
             heartbeat=tree.args.get("heartbeat"),
+            punctuations=punctuations,
         )
     )
 
@@ -79,7 +84,7 @@ def _create_table(tree: exp.Expr, catalog: Catalog) -> Statement:
     columns = _columns(tree)
     key: list[str] = []
     for name in tree.args.get("primary_key") or ():
-        if (column := _column_of(name, columns, None)) in key:
+        if (column := column_of(name, columns, None)) in key:
             raise CqlNameError(f"the key names {column} twice", span_of(name), "once is enough")
         key.append(column)
     retroactive = not tree.args.get("non_retroactive")
@@ -97,7 +102,7 @@ def _create_table(tree: exp.Expr, catalog: Catalog) -> Statement:
             primary_key=tuple(key),
             retroactive=retroactive,
             connector=_connector(tree.args.get("connector"), TABLE_SOURCES, "table source"),
-            effective=None if effective is None else _column_of(effective, columns, TIMESTAMP),
+            effective=None if effective is None else column_of(effective, columns, TIMESTAMP),
         )
     )
 
@@ -162,19 +167,6 @@ def _columns(tree: exp.Expr) -> tuple[ColumnDefinition, ...]:
         seen.add(name.lower())
         columns.append(ColumnDefinition(name, node.args["type"], bool(node.args["nullable"])))
     return tuple(columns)
-
-
-def _column_of(name: exp.Identifier, columns: Sequence[ColumnDefinition], wanted: Type | None) -> str:
-    """The column of that name, of the wanted type."""
-    found = next((column for column in columns if column.name.lower() == name.name.lower()), None)
-    if found is None:
-        hint = nearest(name.name, [column.name for column in columns], "columns")
-        raise CqlNameError(f"there is no column {name.name}", span_of(name), hint)
-    if wanted is not None and found.type != wanted:
-        raise CqlTypeError(
-            f"{found.name} is {found.type}, it should be {wanted}", span_of(name), f"declare it {wanted}"
-        )
-    return found.name
 
 
 def _connector(node: exp.Expr | None, known: dict[str, ConnectorKind], what: str) -> Connector | None:

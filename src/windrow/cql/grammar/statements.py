@@ -18,6 +18,7 @@ from windrow.cql.syntax import (
     DescribeSyntax,
     DropSyntax,
     ExplainSyntax,
+    PunctuationSyntax,
     SetSyntax,
     ShowSyntax,
 )
@@ -85,8 +86,10 @@ class StatementGrammar(QueryGrammar):
                 self._once(node, "lifetime", self.name("a column"), word)
             elif self.word("HEARTBEAT"):
                 self._once(node, "heartbeat", self._heartbeat(), word)
+            elif self.word("PUNCTUATION"):
+                node.append("punctuations", self._punctuation(word))
             else:
-                clauses = ("TIMESTAMP BY", "ARRIVAL", "SLACK", "LIFETIME BY", "HEARTBEAT", "FROM")
+                clauses = ("TIMESTAMP BY", "ARRIVAL", "SLACK", "LIFETIME BY", "HEARTBEAT", "PUNCTUATION", "FROM")
                 self.fail(f"{self.found} is not a clause of CREATE STREAM", nearest(word.text, clauses, "clauses"))
         return node
 
@@ -103,6 +106,18 @@ class StatementGrammar(QueryGrammar):
         if length == 0:
             raise CqlSyntaxError("HEARTBEAT is longer than zero", self._since(first), "leave it away to have none")
         return length
+
+    def _punctuation(self, first: Token) -> PunctuationSyntax:
+        node = PunctuationSyntax()
+        if self._match(TokenType.WHERE):
+            node.set("where", self.condition())
+        if self.word("BY"):
+            node.set("by", self.listed(lambda: self.name("a column")))
+        if not node.args:
+            hint = "write PUNCTUATION WHERE condition BY column, or without BY for rows that end the time before them"
+            self.fail(f"WHERE or BY is missing after PUNCTUATION, here is {self.found}", hint)
+        self.at(node, first)
+        return node
 
     def _once(self, node: exp.Expr, clause: str, value: object, word: Token) -> None:
         """Set what a clause says; `word` is the first of the clause."""

@@ -47,6 +47,13 @@ class Aggregate(Protocol):
 
 
 @runtime_checkable
+class Clearable(Protocol):
+    """An accumulator that can let go of groups which still have rows."""
+
+    def clear(self, ids: Int64s) -> None: ...
+
+
+@runtime_checkable
 class CheaperInOrder(Protocol):
     """An aggregate with an accumulator for rows that leave their group in the order in which they came."""
 

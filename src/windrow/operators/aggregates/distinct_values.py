@@ -14,7 +14,7 @@ import numpy as np
 from windrow.batch.arrays import Int8s, Int64s
 from windrow.batch.column import Column
 from windrow.batch.compiled import compiled
-from windrow.operators.aggregates.aggregate import Accumulator, Aggregate, GroupEvents
+from windrow.operators.aggregates.aggregate import Accumulator, Aggregate, Clearable, GroupEvents
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.snapshot import Part, Piece, Snapshot, restore_parts, snapshot_parts
@@ -49,6 +49,15 @@ class DistinctValues:
         first_and_last = _first_and_last(ids, change, self._counts["count"])
         self._values.forget(ids[self._counts["count"][ids] == 0])
         return self._inner.sweep(events._replace(change=first_and_last), values)
+
+    def clear(self, ids: Int64s) -> None:
+        assert isinstance(self._inner, Clearable), self._inner
+        known = self._values.known()
+        if len(known):
+            gone = known[np.isin(self._values.columns(known)[0].values, ids)]
+            self._counts.clear(gone)
+            self._values.forget(gone)
+        self._inner.clear(ids)
 
     def snapshot(self, known: Container[str]) -> Snapshot:
         return snapshot_parts(self._parts(), known)

@@ -10,7 +10,6 @@ Adding costs three additions; reading costs a pass over the digits. (The idea is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ldexp
 
@@ -22,7 +21,6 @@ from windrow.batch.compiled import compiled
 from windrow.operators.aggregates.aggregate import GroupEvents
 from windrow.operators.aggregates.count import counted
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Piece
 from windrow.types import DOUBLE
 
 _DIGIT = 0xFFFFFFFF
@@ -58,8 +56,11 @@ class DigitSums(KeyedArrays):
         super().reserve(length)
         self["lowest"] = lowest
 
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        super().restore(pieces)
+    def clear(self, ids: Int64s) -> None:
+        lowest = self["lowest"].copy()
+        self["lowest"] = np.zeros(len(self["count"]), np.int64)
+        super().clear(ids)
+        self["lowest"] = lowest
 
     def sums(self, events: GroupEvents, values: Floats, valid: Bools) -> tuple[Floats, Floats, Int64s]:
         """After each telling event: the sum as a double and what it lacks, and the count of values."""

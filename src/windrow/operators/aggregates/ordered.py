@@ -97,6 +97,9 @@ class _InOrder:
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         self._trees.restore(pieces)
 
+    def clear(self, ids: Int64s) -> None:
+        self._trees.clear(ids)
+
     def _ask(self, events: GroupEvents, values: Column, time: Column | None = None) -> tuple[Int64s, Int64s]:
         """The words found by telling event and sizes; values are in the order of a time where one is given."""
         ranks, timed = ranks_of(values), time is not None

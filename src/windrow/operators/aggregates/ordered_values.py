@@ -69,6 +69,12 @@ class OrderedValues:
         self.roots = grown(self.roots, groups)
         self.nodes = grown(self.nodes, int(self.tally[0]) + values)
 
+    def clear(self, groups: Int64s) -> None:
+        """Let go of whole groups; their nodes are empty from now on."""
+        self._sweeps += 1
+        self.tally[1] += _filled(self.roots[groups], self.nodes)
+        self.roots[groups] = _NONE
+
     def tidy(self, ranks: Int64s, second_ranks: Int64s = _NO_RANKS) -> bool:
         """Build the trees anew when most of their nodes are empty; whether that was done."""
         due = bool(2 * self.tally[1] > self.tally[0] > 64)
@@ -97,6 +103,27 @@ class OrderedValues:
         self.roots = np.zeros(len(roots), np.int64)
         self.tally = np.array([1, 0], np.int64)
         _copy_filled(old, roots, ranks, second_ranks, self.nodes, self.roots, self.tally)
+
+
+@compiled
+def _filled(roots: Int64s, nodes: Int64s) -> int:
+    """How many nodes of some trees have values."""
+    count = 0
+    waiting = np.empty(_DEEPEST, np.int64)
+    for root in roots:
+        depth = 0
+        if root != _NONE:
+            waiting[0] = root
+            depth = 1
+        while depth > 0:
+            depth -= 1
+            node = waiting[depth]
+            count += nodes[node, _COUNT] != 0
+            for child in (nodes[node, _LEFT], nodes[node, _RIGHT]):
+                if child != _NONE:
+                    waiting[depth] = child
+                    depth += 1
+    return count
 
 
 @compiled

@@ -58,6 +58,10 @@ class Variances:
         variance, count = self._variance(events, values[0])
         return column(DOUBLE, variance, count > 1)
 
+    def clear(self, ids: Int64s) -> None:
+        for sums in self._parts().values():
+            sums.clear(ids)
+
     def snapshot(self, known: Container[str]) -> Snapshot:
         return snapshot_parts(self._parts(), known)
 

@@ -8,9 +8,10 @@ row when the end comes as a negative tuple.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from windrow.plan.aggregates import AGGREGATES
+from windrow.plan.analysis.closings import Closed, closes_groups, closes_partitions, closes_side
 from windrow.plan.analysis.rates import FOREVER, Rates
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.analysis.update_pattern import update_pattern
@@ -55,10 +56,11 @@ class StateEntry:
     what: str
     structure: Structure
     rows: float
+    until: tuple[str, ...] = ()  # columns whose closings free the rows that have their values
 
     @property
     def is_bounded(self) -> bool:
-        return self.rows != FOREVER
+        return self.rows != FOREVER or bool(self.until)
 
 
 BY_PATTERN = {
@@ -118,7 +120,7 @@ def _window_state(node: Windowed, rates: Rates) -> tuple[StateEntry, ...]:
     """Time-based windows keep nothing: the end is a column of the tuple."""
     extent, rows = node.window.extent, rates.of(node).rows
     if isinstance(extent, Latest) or node.window.partition:
-        return (StateEntry("window", Structure.PARTITION_HASH, rows),)
+        return (StateEntry("window", Structure.PARTITION_HASH, rows, _columns(closes_partitions(node))),)
     if isinstance(extent, Rows | RowsAgo):
         held = float(extent.count if isinstance(extent, Rows) else extent.begin)
         return (StateEntry("window", Structure.FIFO, held),)
@@ -130,10 +132,18 @@ def _join_state(node: Join | SemiJoin | AntiJoin, rates: Rates) -> tuple[StateEn
     left, right = node.left, node.right
     entries = []
     if is_relation(left) or not is_non_retroactive(right):
-        entries.append(_stored("left", left, rates))
+        entries.append(replace(_stored("left", left, rates), until=_closing(node, 1)))
     if is_relation(right) or not is_non_retroactive(left):
-        entries.append(_stored("right", right, rates))
+        entries.append(replace(_stored("right", right, rates), until=_closing(node, 0)))
     return tuple(entries)
+
+
+def _closing(node: Join | SemiJoin | AntiJoin, side: int) -> tuple[str, ...]:
+    return (closes_side(node, side) or ()) if isinstance(node, Join) else ()
+
+
+def _columns(found: Closed | None) -> tuple[str, ...]:
+    return () if found is None else found.columns
 
 
 def _distinct_state(node: Distinct, rates: Rates) -> tuple[StateEntry, ...]:
@@ -149,12 +159,13 @@ def _distinct_state(node: Distinct, rates: Rates) -> tuple[StateEntry, ...]:
 
 def _group_state(node: GroupBy, rates: Rates) -> tuple[StateEntry, ...]:
     """The input is kept when something of it can end: its values must be taken out again."""
-    groups = StateEntry("groups", Structure.GROUP_TABLE, rates.of(node).rows)
+    until = _columns(closes_groups(node))
+    groups = StateEntry("groups", Structure.GROUP_TABLE, rates.of(node).rows, until)
     if update_pattern(node.input) is not Pattern.MONOTONIC:
         return groups, _stored("input", node.input, rates)
     holistic = [c.call.function for c in node.aggregates if _keeps_values(c.call.function)]
     if holistic:
-        return groups, StateEntry("values", Structure.VALUE_COUNTS, rates.of(node.input).rows)
+        return groups, StateEntry("values", Structure.VALUE_COUNTS, rates.of(node.input).rows, until)
     return (groups,)
 
 

@@ -52,7 +52,8 @@ def _alternative(alternative: Alternative) -> Json:
 
 
 def _entry(entry: StateEntry) -> Json:
-    return {"what": entry.what, "structure": entry.structure.value, "rows": _finite(entry.rows)}
+    until: Json = {"until_closed": list(entry.until)} if entry.until else {}
+    return {"what": entry.what, "structure": entry.structure.value, "rows": _finite(entry.rows), **until}
 
 
 def _finite(value: float) -> float | None:

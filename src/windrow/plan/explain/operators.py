@@ -97,7 +97,9 @@ def _source(node: Stream | Table) -> str:
     name = node.name if node.alias == node.name else f"{node.name} AS {node.alias}"
     if isinstance(node, Table):
         return name if node.retroactive else f"{name}, non-retroactive"
-    return name if node.lifetime is None else f"{name}, lifetime by {node.lifetime}"
+    lifetime = "" if node.lifetime is None else f", lifetime by {node.lifetime}"
+    punctuated = f", punctuated by {', '.join(node.punctuated)}" if node.punctuated else ""
+    return f"{name}{lifetime}{punctuated}"
 
 
 def _join(node: Join) -> str:

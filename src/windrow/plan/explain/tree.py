@@ -59,8 +59,9 @@ def entry_text(entry: StateEntry, name: bool = True) -> str:
     """`left in a FIFO of basic windows, ~600,000 rows`."""
     what = f"{entry.what} in " if name else ""
     rows = "row" if entry.rows == 1 else "rows"
-    size = f"~{number(entry.rows)} {rows}" if entry.is_bounded else "growing for ever"
-    return f"{what}{entry.structure.value}, {size}"
+    sizes = [] if math.isinf(entry.rows) else [f"~{number(entry.rows)} {rows}"]
+    sizes += [f"until {', '.join(entry.until)} is closed"] if entry.until else []
+    return f"{what}{entry.structure.value}, {', '.join(sizes) or 'growing for ever'}"
 
 
 def number(value: float) -> str:

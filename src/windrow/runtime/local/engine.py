@@ -13,13 +13,16 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary, Segment, sql_type
-from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry
+from windrow.catalog import Entry, Punctuation, QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
-from windrow.cql import Create, Drop, TableChange
+from windrow.cql import Create, Drop, TableChange, compile_query
 from windrow.errors import WindrowError
+from windrow.operators import Predicate
+from windrow.physical.closings import closings_of
+from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.lower import contents_of
 from windrow.physical.strategy import Strategy
-from windrow.plan.nodes import Node, Stream
+from windrow.plan.nodes import Filter, Node, Stream
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.intake import BEGINNING, Intake
 from windrow.runtime.local.measuring import Measuring
@@ -28,7 +31,7 @@ from windrow.runtime.local.sinks import sink_of
 from windrow.runtime.local.sources import rows_table, source_of, tables_of
 from windrow.runtime.local.tables import TableStore
 from windrow.session import Result, Session
-from windrow.units import FOREVER
+from windrow.units import FOREVER, parse_timestamp
 
 
 class Engine:
@@ -100,6 +103,15 @@ class Engine:
         """No more rows of a stream will come."""
         self._intake(stream).finish()
 
+    def punctuate(self, stream: str, before: int | str | None = None, **key: Any) -> None:
+        """Say what will not come: no row before a time, or no later one with a key (columns as in PUNCTUATION BY)."""
+        if before is None and not key:
+            hint = "write before=time, or the key that is closed: item=7"
+            raise WindrowError("a punctuation says what will not come any more", hint)
+        moment = parse_timestamp(before) if isinstance(before, str) else before
+        self._intake(stream).punctuate(moment, key)
+        self._heard[stream.lower()] = self._clock.now()
+
     def step(self) -> bool:
         """Read a chunk of the source that is furthest behind and take the dataflow on; False when all have ended."""
         behind = self._furthest_behind()
@@ -134,6 +146,7 @@ class Engine:
                 "rows": intake.rows,
                 "late": intake.late.count,
                 "rejected": dict(intake.rejected.reasons),
+                "punctuations": intake.punctuations,
                 "watermark": None if intake.watermark in (BEGINNING, FOREVER) else intake.watermark,
             }
             for intake in self._intakes.values()
@@ -180,10 +193,21 @@ class Engine:
         self._heard.pop(name, None)
 
     def _open(self, entry: StreamEntry) -> None:
-        self._intakes[entry.name.lower()] = Intake(entry, self.dictionary)
+        self._intakes[entry.name.lower()] = Intake(entry, self.dictionary, self._conditions(entry))
         self._heard[entry.name.lower()] = self._clock.now()
         if entry.connector is not None:
             self._sources[entry.name.lower()] = source_of(entry.connector, entry.columns)
+
+    def _conditions(self, entry: StreamEntry) -> list[tuple[Punctuation, Predicate]]:
+        """The punctuations of a stream that are among its rows: those that SELECT with the condition would give."""
+        names = {f"{entry.name}.{column.name}": place for place, column in enumerate(entry.columns)}
+        compiler, found = ExpressionCompiler(names, self.dictionary), []
+        for punctuation in entry.punctuations:
+            if punctuation.where is not None:
+                plan = compile_query(f'SELECT * FROM "{entry.name}" WHERE {punctuation.where}', self.session.catalog)
+                condition = next(node.predicate for node in plan.walk() if isinstance(node, Filter))
+                found.append((punctuation, compiler.predicate(condition)))
+        return found
 
     def _open_table(self, entry: TableEntry) -> None:
         store = self._tables[entry.name.lower()] = TableStore(entry, self.dictionary)
@@ -241,9 +265,11 @@ class Engine:
         if begin is None:
             return
         segment = Segment(begin, watermark)
-        inputs: dict[str, Batch] = {
-            self._intakes[name].stream.name: self._intakes[name].until(watermark) for name in used
-        }
+        inputs: dict[str, Batch] = {}
+        for intake in (self._intakes[name] for name in used):
+            if intake.closed is not None:
+                inputs[closings_of(intake.stream.name)] = intake.closed.until(watermark, begin)
+            inputs[intake.stream.name] = intake.until(watermark)
         for store in self._tables.values():
             inputs[contents_of(store.entry.name)] = store.contents()
             inputs[store.entry.name] = store.changes(segment)

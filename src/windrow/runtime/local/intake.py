@@ -2,20 +2,38 @@
 
 The watermark of a stream is the largest timestamp seen minus its slack; a row is late when its time is before the
 watermark of the engine as it was before the row came. Nothing is lost in silence: both kinds are kept and counted.
+
+Punctuations are taken out of the rows: one of time moves the watermark to itself, whatever the slack; one of a key
+closes it, and rows of the key that are later all the same are rejected.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from windrow.batch import Batch, Column, Dictionary, arrow_type, column_from_arrow, concat, empty, inserts
+from windrow.batch import (
+    Batch,
+    Column,
+    Dictionary,
+    arrow_type,
+    column_from_arrow,
+    concat,
+    empty,
+    inserts,
+    rows_to_arrow,
+)
 from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.row_order import in_row_order
-from windrow.catalog import StreamEntry
+from windrow.catalog import Punctuation, StreamEntry
+from windrow.errors import WindrowError
+from windrow.operators import Predicate
+from windrow.runtime.local.closed_keys import ClosedKeys
 from windrow.units import FOREVER, parse_duration
 
 BEGINNING = -(2**62)  # before every timestamp that is taken
@@ -57,8 +75,12 @@ def _as_text(rows: pa.Table) -> pa.Table:
 
 
 class Intake:
-    def __init__(self, stream: StreamEntry, dictionary: Dictionary) -> None:
+    def __init__(
+        self, stream: StreamEntry, dictionary: Dictionary, punctuations: Sequence[tuple[Punctuation, Predicate]] = ()
+    ) -> None:
+        """`punctuations` are those of the stream that have a condition, with the condition compiled."""
         self.stream = stream
+        self.punctuations = 0
         self.rejected, self.late = Aside(), Aside()
         self.rows = 0
         self.watermark = BEGINNING
@@ -67,6 +89,9 @@ class Intake:
         self._types = tuple(column.type for column in stream.columns)
         self._waiting: list[Batch] = []
         self._ties = tuple(self._ordinal(name) for name in stream.ties)
+        self._punctuations = tuple(punctuations)
+        key = [self._ordinal(name) for name in stream.punctuated]
+        self.closed = ClosedKeys(key, empty([self._types[place] for place in key], dictionary)) if key else None
 
     def _ordinal(self, name: str) -> int:
         return [column.name for column in self.stream.columns].index(name)
@@ -82,10 +107,53 @@ class Intake:
             ts = ts[~late]
         if not len(ts):
             return
-        self.rows += len(ts)
         self.newest = max(self.newest, int(ts.max()))
         self.watermark = max(self.watermark, self.newest - self.stream.slack)
-        self._waiting.append(inserts(tuple(columns), ts))
+        taken = self._without_punctuations(inserts(tuple(columns), ts))
+        self.rows += len(taken)
+        if len(taken):
+            self._waiting.append(taken)
+
+    def _without_punctuations(self, rows: Batch) -> Batch:
+        for punctuation, holds in self._punctuations:
+            says = holds(rows)
+            if says.any():
+                self.punctuations += int(np.count_nonzero(says))
+                said, rows = rows.take(says), rows.take(~says)
+                if punctuation.by:
+                    self._close(said.with_columns(said.select(self._ordinals(punctuation.by))))
+                else:
+                    self.watermark = max(self.watermark, int(said.ts.max()))
+        return rows
+
+    def _ordinals(self, names: Sequence[str]) -> tuple[int, ...]:
+        return tuple(self._ordinal(name) for name in names)
+
+    def _close(self, closings: Batch) -> None:
+        assert self.closed is not None, self.stream
+        self.closed.close(closings)
+
+    def punctuate(self, before: int | None, key: Mapping[str, Any]) -> None:
+        """What the stream's own rows could say: no row before a time, no row with a key later than the newest."""
+        if key:
+            self._close(inserts(tuple(self._key_columns(key)), np.array([self.newest], np.int64)))
+        if before is not None:
+            self.watermark = max(self.watermark, before)
+        self.punctuations += 1
+
+    def _key_columns(self, key: Mapping[str, Any]) -> Iterator[Column]:
+        """One value for each column that punctuations close, whatever the case of its name."""
+        wanted, given = self.stream.punctuated, {name.lower(): value for name, value in key.items()}
+        if {name.lower() for name in wanted} != set(given):
+            hint = f"it closes {', '.join(wanted)}" if wanted else "add PUNCTUATION BY column to CREATE STREAM"
+            raise WindrowError(f"{', '.join(key)} is not what a punctuation of {self.stream.name} closes", hint)
+        for place in self._ordinals(wanted):
+            column = self.stream.columns[place]
+            array, wrong = _cast(pa.array([given[column.name.lower()]]), arrow_type(column.type))
+            if wrong is not None and wrong.any():
+                hint = "hand over a value of the column's type"
+                raise WindrowError(f"{given[column.name.lower()]!r} is not {column.type}", hint)
+            yield column_from_arrow(array, self._dictionary, column.type)
 
     def finish(self) -> None:
         """The source has ended: nothing more will come."""
@@ -105,7 +173,21 @@ class Intake:
         cuts = [int(np.searchsorted(batch.ts, end)) for batch in waiting]
         parts = list(zip(waiting, cuts, strict=True))
         self._waiting = [batch.slice(cut, len(batch)) for batch, cut in parts if cut < len(batch)]
-        return in_row_order(concat([none, *(batch.slice(0, cut) for batch, cut in parts)]), self._ties)
+        due = concat([none, *(batch.slice(0, cut) for batch, cut in parts)])
+        return in_row_order(self._uncontradicted(due), self._ties)
+
+    def _uncontradicted(self, rows: Batch) -> Batch:
+        """Without rows that come after the punctuation of their key; call `closings` before."""
+        if self.closed is None:
+            return rows
+        after = self.closed.contradicted_by(rows)
+        if not after.any():
+            return rows
+        self.rows -= int(np.count_nonzero(after))
+        names = [column.name for column in self.stream.columns]
+        reason = f"a punctuation has closed its {', '.join(self.stream.punctuated)}"
+        self.rejected.put(rows_to_arrow(rows.take(after), names), reason)
+        return rows.take(~after)
 
     def first_time(self) -> int | None:
         """The earliest timestamp that waits."""
