@@ -84,24 +84,30 @@ class LocalRuntime:
             engine.sql(statement)
         *but_last, last = setup.batches
         for batch in but_last:
-            self._push(engine, batch, setup)
+            push_batch(engine, batch, setup)
             engine.step()
-        self._push(engine, last, setup)
+        push_batch(engine, last, setup)
         for name in setup.ending:
             engine.end(name)
         engine.step()
-        return Outcome(
-            query.plan.schema.types,
-            _changes(query.changes()),
-            [found for table in told if query.slide is not None for found in _refresh(table)],
-            {name: _rows(engine.late(name), setup.schemas[name].names) for name in setup.schemas},
-            engine.watermark,
-            {name: _rows(engine.rejected(name), setup.schemas[name].names) for name in setup.schemas},
-        )
+        return outcome_of(engine, query, setup, told if query.slide is not None else [])
 
-    def _push(self, engine: Engine, batch: Mapping[str, list[Row]], setup: Setup) -> None:
-        for name, rows in batch.items():
-            engine.push(name, table_of(rows, setup.schemas[name]))
+
+def push_batch(engine: Any, batch: Mapping[str, list[Row]], setup: Setup) -> None:
+    for name, rows in batch.items():
+        engine.push(name, table_of(rows, setup.schemas[name]))
+
+
+def outcome_of(engine: Any, query: Any, setup: Setup, refreshes: Sequence[pa.Table]) -> Outcome:
+    """What an engine of any kind has come to."""
+    return Outcome(
+        query.plan.schema.types,
+        _changes(query.changes()),
+        [found for table in refreshes for found in _refresh(table)],
+        {name: _rows(engine.late(name), setup.schemas[name].names) for name in setup.schemas},
+        engine.watermark,
+        {name: _rows(engine.rejected(name), setup.schemas[name].names) for name in setup.schemas},
+    )
 
 
 def _changes(table: pa.Table) -> Changes:

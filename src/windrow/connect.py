@@ -2,18 +2,59 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from windrow.errors import WindrowError
 
 if TYPE_CHECKING:
-    from windrow.runtime.local import Engine
+    from windrow.runtime import local as in_process
+    from windrow.runtime import spark as on_spark
 
 
-def connect(local: bool = False, folder: str | None = None) -> Engine:
-    """An engine in this process; with a folder, its streams, tables, windows and queries are remembered there."""
-    if not local:
-        raise WindrowError("this version runs in this process only", "write windrow.connect(local=True)")
-    from windrow.runtime.local import Engine  # loads arrays and compiled kernels, which `import windrow` need not
+@overload
+def connect(*, local: Literal[True], folder: str | None = None) -> in_process.Engine: ...
 
-    return Engine(folder)
+
+@overload
+def connect(
+    *,
+    spark: Any = None,
+    master: str | None = None,
+    checkpoint: str | None = None,
+    shards: int | None = None,
+) -> on_spark.Engine: ...
+
+
+def connect(
+    *,
+    local: bool = False,
+    folder: str | None = None,
+    spark: Any = None,
+    master: str | None = None,
+    checkpoint: str | None = None,
+    shards: int | None = None,
+) -> in_process.Engine | on_spark.Engine:
+    """An engine on Spark, or with `local` in this process without Spark.
+
+    On Spark: a session of its own, on `master` when one is named, or the session `spark` that you have. Everything that
+    has to outlive the process is in the folder `checkpoint`; without one it is gone afterwards. `shards` is how many
+    parts the state is in, by default as many as there are cores.
+    Local: with a `folder`, streams, tables, windows and queries are remembered there.
+    """
+    if local:
+        if (spark, master, checkpoint, shards) != (None,) * 4:
+            hint = "leave local=True out to run on Spark, or the rest to run in this process"
+            raise WindrowError("spark, master, checkpoint and shards are for engines on Spark", hint)
+        from windrow.runtime.local import Engine  # loads compiled kernels, which `import windrow` need not
+
+        return Engine(folder)
+    if folder is not None:
+        raise WindrowError("folder is for engines in this process", "write checkpoint=... on Spark")
+    try:
+        from windrow.runtime.spark import Engine as SparkEngine
+    except ModuleNotFoundError as error:
+        if error.name != "pyspark":
+            raise
+        hint = "use Python 3.11 or later and `pip install pyspark`, or write windrow.connect(local=True)"
+        raise WindrowError("PySpark is not installed", hint) from None
+    return SparkEngine(spark, master, checkpoint, shards)

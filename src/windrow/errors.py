@@ -7,6 +7,7 @@ WindrowError            what is wrong, the detail, and a hint: what exists or wh
 │   ├── CqlTypeError    types that do not fit together
 │   └── CqlMeaningError a form that can be read but is not allowed, and why
 ├── CatalogError        the catalog's folder cannot be read or written
+├── CheckpointError     a checkpoint cannot be read, written or used
 └── PlanError           a plan that breaks a rule of plans (a rewrite gone wrong)
 """
 
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "CatalogError",
+    "CheckpointError",
     "CqlError",
     "CqlMeaningError",
     "CqlNameError",
@@ -111,6 +113,10 @@ class CqlMeaningError(CqlError):
 
 class CatalogError(WindrowError):
     """The catalog's folder cannot be read or written."""
+
+
+class CheckpointError(WindrowError):
+    """A checkpoint cannot be read, written or used."""
 
 
 class PlanError(WindrowError):

@@ -82,6 +82,10 @@ class Session:
         finally:
             self.catalog.sync()
 
+    def carry_out(self, statement: Statement) -> Result:
+        """Carry out a statement that was bound before, by this session or by one before it."""
+        return self._carry_out(statement)
+
     def explain(self, text: str) -> list[Explanation]:
         """Carry out a text and explain every query in it, named or not."""
         return [found for result in self.execute(text) if (found := self._explanation(result.statement)) is not None]

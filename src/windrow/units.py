@@ -14,6 +14,7 @@ Duration = NewType("Duration", int)  # microseconds
 
 NO_TIME = Duration(0)
 FOREVER = Timestamp(2**63 - 1)  # the end of a lifetime whose end is not known
+BEGINNING = Timestamp(-(2**62))  # before every timestamp that is taken
 MAX_DURATION = Duration(2**62)  # a timestamp plus a duration still fits in 64 bits
 
 MICROSECOND = 1

@@ -29,6 +29,7 @@ class Dictionary:
         self._offsets: Int64s = np.zeros(256, np.int64)
         self._table: Int32s = np.zeros(_SMALLEST_TABLE, np.int32)
         self._ranks: Int64s = np.zeros(0, np.int64)
+        self._hashes: Array = np.zeros(0, np.uint64)
 
     def __len__(self) -> int:
         return self._count
@@ -67,6 +68,14 @@ class Dictionary:
             self._ranks[order] = np.arange(self._count)
         return self._ranks
 
+    def hashes(self) -> Array:
+        """A hash of each string's bytes: the same in every process."""
+        if len(self._hashes) != self._count:
+            known = len(self._hashes)
+            added = _hash_all(self._bytes, self._offsets[known : self._count + 1])
+            self._hashes = np.concatenate([self._hashes, added])
+        return self._hashes
+
     def added_since(self, count: int) -> pa.Array:
         """The strings whose codes are `count` and above: one piece of a snapshot."""
         return self._strings(count, self._count)
@@ -96,6 +105,14 @@ def _hash(content: Array, start: int, end: int) -> int:
     for i in range(start, end):
         code = (code ^ np.uint64(content[i])) * np.uint64(1099511628211)
     return code ^ (code >> np.uint64(29))  # type: ignore[no-any-return]
+
+
+@compiled
+def _hash_all(content: Array, offsets: Int64s) -> Array:
+    hashes = np.zeros(len(offsets) - 1, np.uint64)
+    for i in range(len(hashes)):
+        hashes[i] = _hash(content, offsets[i], offsets[i + 1])
+    return hashes
 
 
 @compiled

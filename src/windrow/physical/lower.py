@@ -5,11 +5,12 @@ Equal sub-plans become one operator, so that queries that share a part of their 
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 from windrow.batch.dictionary import Dictionary
+from windrow.batch.shards import ONLY_SHARD, OwnShare, Shard
 from windrow.errors import WindrowError
 from windrow.operators import (
     AntiJoin,
@@ -56,7 +57,7 @@ from windrow.physical.windows import lifetime_ordinal, window_operators
 from windrow.plan import nodes
 from windrow.plan.analysis.closings import closes_groups, closes_partitions
 from windrow.plan.analysis.refreshes import refresh_interval, without_slides
-from windrow.plan.analysis.relations import is_non_retroactive
+from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.explain.operators import describe_operator
 from windrow.plan.expressions import Call, Column, Expression, NamedAggregate
@@ -82,6 +83,7 @@ class PhysicalNode:
     inputs: tuple[PhysicalNode, ...] = ()
     source: str | None = None
     state: State | None = field(default=None)
+    lowered_for: str = ""  # the strategy
 
     def __post_init__(self) -> None:
         if self.operator is not None:
@@ -91,16 +93,34 @@ class PhysicalNode:
 class Lowering:
     """Lowers plans under one strategy; `known` remembers what has been lowered, for sharing."""
 
-    def __init__(self, dictionary: Dictionary, strategy: Strategy = Strategy.UPA) -> None:
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        strategy: Strategy = Strategy.UPA,
+        direct: Lowering | None = None,
+        shard: Shard = ONLY_SHARD,
+    ) -> None:
         self._dictionary = dictionary
         self._strategy = strategy
+        # For what must not be told by negative tuples.
+        self._direct = self if strategy is not Strategy.NT else direct or Lowering(dictionary, shard=shard)
+        self._shard = shard
         self._known: dict[Node, PhysicalNode] = {}
         self._closings = ClosingsLowering(strategy, PhysicalNode)
+        self.received: dict[str, nodes.Exchange] = {}  # rows that come from other shards, by source
 
     def lower(self, plan: Node) -> PhysicalNode:
         if plan not in self._known:
             self._known[plan] = self._lower(plan)
+            self._sign(self._known[plan])
         return self._known[plan]
+
+    def _sign(self, node: PhysicalNode) -> None:
+        """Say for which strategy operators were made; what is below others has been signed before."""
+        if not node.lowered_for:
+            node.lowered_for = self._strategy.value
+            for below in node.inputs:
+                self._sign(below)
 
     def _lower(self, plan: Node) -> PhysicalNode:
         if isinstance(plan, nodes.Stream):
@@ -120,7 +140,19 @@ class Lowering:
             return self._node(plan, Projection(tuple(compiler.column(c.expression) for c in plan.columns)))
         if isinstance(plan, nodes.GroupBy):
             return self._group_by(plan)
+        if isinstance(plan, nodes.Exchange):
+            return self._exchange(plan)
         return self._binary_or_set(plan)
+
+    def _exchange(self, plan: nodes.Exchange) -> PhysicalNode:
+        """What is on every shard already is not sent: each shard takes its own share."""
+        if is_everywhere(plan.input):
+            compiler = self._compiler(plan.input.schema)
+            keys = tuple(compiler.column(key) for key in plan.keys)
+            return self._node(plan, Selection(OwnShare(keys, self._shard)))
+        name = f"{self._strategy.value}.{plan_digest(plan)}"
+        self.received[name] = plan
+        return PhysicalNode(plan, None, source=name)
 
     def _binary_or_set(self, plan: Node) -> PhysicalNode:
         if isinstance(plan, nodes.Join):
@@ -242,10 +274,6 @@ class Lowering:
         assert slide is not None, plan
         answer = self.lower(plan) if plan.restore else self._looked_at(plan)
         return self._stream(plan, answer, RelationStream(slide, structure_kind(plan, self._strategy)))
-
-    @cached_property
-    def _direct(self) -> Lowering:
-        return Lowering(self._dictionary, Strategy.UPA)
 
     def _keys(self, plan: nodes.SemiJoin | nodes.AntiJoin, condition: Expression | None) -> JoinKeys:
         return join_keys(condition, plan.left.schema, plan.right.schema)
@@ -382,6 +410,16 @@ class Lowering:
             return column, None
         columns.append(compiler.column(_time_column(plan)))
         return column, len(columns) - 1
+
+
+def is_everywhere(plan: Node) -> bool:
+    """Only tables below, which every shard holds."""
+    return is_relation(plan) and not any(isinstance(node, nodes.Exchange) for node in plan.walk())
+
+
+def plan_digest(plan: Node) -> str:
+    """A name for a plan that is the same in every process."""
+    return hashlib.sha1(repr(plan).encode(), usedforsecurity=False).hexdigest()[:16]
 
 
 def _time_column(plan: nodes.GroupBy) -> Column:

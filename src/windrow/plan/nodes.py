@@ -322,6 +322,27 @@ class OutputStream(Node):
             raise PlanError("DSTREAM has no RESTORE")
 
 
+@dataclass(frozen=True)
+class Exchange(Node):
+    """Rows move to the shard that the values of the keys belong to, or all to one; `stage` is where they arrive.
+
+    It changes nothing about an answer, only where it is computed. Plans that run in one process have none.
+    """
+
+    input: Node
+    keys: tuple[Expression, ...]
+    stage: int
+
+    def __post_init__(self) -> None:
+        for key in self.keys:
+            _require_columns(self, columns_of(key), self.input.schema)
+
+
+def below_exchange(node: Node) -> Node:
+    """What a node is apart from where it is computed."""
+    return below_exchange(node.input) if isinstance(node, Exchange) else node
+
+
 def aliased(node: Node, name: str) -> Node:
     """`(node) AS name`; nothing is added where the columns have these names already."""
     if isinstance(node, Project) and _only_drops_qualifier(node, name):

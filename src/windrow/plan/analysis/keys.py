@@ -13,6 +13,7 @@ from windrow.plan.nodes import (
     AntiJoin,
     Distinct,
     Except,
+    Exchange,
     Filter,
     GroupBy,
     Intersect,
@@ -45,7 +46,7 @@ def _candidates(node: Node) -> frozenset[Key]:
         return _one(f"{node.alias}.{name}" for name in node.primary_key) if node.primary_key else frozenset()
     if isinstance(node, Windowed):
         return _window_keys(node)
-    if isinstance(node, Filter | Sort | Limit | SemiJoin | AntiJoin):
+    if isinstance(node, Filter | Sort | Limit | SemiJoin | AntiJoin | Exchange):
         return keys(node.inputs[0])
     if isinstance(node, OutputStream):
         return keys(node.input) if node.kind is OutputKind.RSTREAM else frozenset()

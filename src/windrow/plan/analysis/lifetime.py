@@ -11,6 +11,7 @@ from windrow.plan.nodes import (
     Alias,
     AppendOnly,
     Distinct,
+    Exchange,
     Filter,
     GroupBy,
     Join,
@@ -50,7 +51,7 @@ def lifetime(node: Node) -> Lifetime:
         return Lifetime("effect time", "a later change of the table" if node.retroactive else NEVER)
     if isinstance(node, Windowed):
         return _windowed(node)
-    if isinstance(node, Filter | Project | Alias | Sort):
+    if isinstance(node, Filter | Project | Alias | Sort | Exchange):
         return lifetime(node.input)
     if isinstance(node, AppendOnly):
         return _append_only(node)

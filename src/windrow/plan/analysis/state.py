@@ -20,6 +20,7 @@ from windrow.plan.nodes import (
     AntiJoin,
     Distinct,
     Except,
+    Exchange,
     Filter,
     GroupBy,
     Intersect,
@@ -82,7 +83,7 @@ def structure_for(node: Node) -> Structure:
 
 def _is_grouped(node: Node) -> bool:
     """One row a group: a new value replaces the old one."""
-    if isinstance(node, Filter | Project | Alias | Sort):
+    if isinstance(node, Filter | Project | Alias | Sort | Exchange):
         return _is_grouped(node.input)
     return isinstance(node, GroupBy)
 

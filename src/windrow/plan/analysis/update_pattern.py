@@ -19,6 +19,7 @@ from windrow.plan.nodes import (
     AppendOnly,
     Distinct,
     Except,
+    Exchange,
     Filter,
     GroupBy,
     Intersect,
@@ -76,7 +77,7 @@ def _derive(node: Node, of: PatternOf) -> Pattern:
         return Pattern.STR if node.retroactive else Pattern.MONOTONIC
     if isinstance(node, Windowed):
         return _windowed(node)
-    if isinstance(node, Filter | Project | Alias | Sort | WithEnd):
+    if isinstance(node, Filter | Project | Alias | Sort | WithEnd | Exchange):
         return of(node.input)
     if isinstance(node, AppendOnly):
         return _external_pattern(node.input)
@@ -93,7 +94,7 @@ def _derive(node: Node, of: PatternOf) -> Pattern:
 
 
 def _output(node: OutputStream, of: PatternOf) -> Pattern:
-    """ISTREAM and DSTREAM are told for good; what RSTREAM RESTORE tells beside the answer ends with the next refresh."""
+    """ISTREAM and DSTREAM are told; what RSTREAM RESTORE tells beside the answer ends with the next refresh."""
     below = of(node.input)
     if node.kind is not OutputKind.RSTREAM or below is Pattern.MONOTONIC:
         return Pattern.MONOTONIC
@@ -109,7 +110,7 @@ def _windowed(node: Windowed) -> Pattern:
 
 def gives_stream(node: Node) -> bool:
     """Written with an output stream, so what leaves it is append-only whatever is below."""
-    return gives_stream(node.input) if isinstance(node, Alias) else isinstance(node, OutputStream)
+    return gives_stream(node.input) if isinstance(node, Alias | Exchange) else isinstance(node, OutputStream)
 
 
 def _joined(node: Join | SemiJoin | AntiJoin, of: PatternOf) -> Pattern:

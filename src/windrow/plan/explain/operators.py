@@ -9,6 +9,7 @@ from windrow.plan.nodes import (
     AppendOnly,
     Distinct,
     Except,
+    Exchange,
     Filter,
     GroupBy,
     Intersect,
@@ -46,6 +47,7 @@ _NAMES: dict[type[Node], str] = {
     Limit: "Limit",
     AppendOnly: "AppendOnly",
     OutputStream: "OutputStream",
+    Exchange: "Exchange",
 }
 
 
@@ -74,6 +76,9 @@ def describe_operator(node: Node) -> str:
         return _group_by(node)
     if isinstance(node, Sort | Limit):
         return _ordered(node)
+    if isinstance(node, Exchange):
+        printer = _printer(node.input)
+        return f"BY {', '.join(printer.text(key) for key in node.keys)}" if node.keys else "TO ONE SHARD"
     if isinstance(node, OutputStream):
         return f"{node.kind.value}{' RESTORE' if node.restore else ''}"
     return _set_operation(node)

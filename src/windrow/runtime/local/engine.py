@@ -24,14 +24,14 @@ from windrow.physical.lower import contents_of
 from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Filter, Node, Stream
 from windrow.runtime.local.dataflow import Dataflow
-from windrow.runtime.local.intake import BEGINNING, Intake
+from windrow.runtime.local.intake import Intake
 from windrow.runtime.local.measuring import Measuring
 from windrow.runtime.local.query import Query
 from windrow.runtime.local.sinks import sink_of
 from windrow.runtime.local.sources import rows_table, source_of, tables_of
 from windrow.runtime.local.tables import TableStore
 from windrow.session import Result, Session
-from windrow.units import FOREVER, parse_timestamp
+from windrow.units import BEGINNING, FOREVER, parse_timestamp
 
 
 class Engine:
@@ -40,7 +40,7 @@ class Engine:
     def __init__(self, folder: str | None = None, clock: Clock | None = None) -> None:
         self.session = Session(folder)
         self.dictionary = Dictionary()
-        self.watermark = BEGINNING
+        self.watermark: int = BEGINNING
         self._clock = clock or SystemClock()
         self._dataflow = Dataflow(self.dictionary)
         self._measuring = Measuring(self.session.catalog)

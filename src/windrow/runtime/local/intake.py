@@ -34,9 +34,8 @@ from windrow.catalog import Punctuation, StreamEntry
 from windrow.errors import WindrowError
 from windrow.operators import Predicate
 from windrow.runtime.local.closed_keys import ClosedKeys
-from windrow.units import FOREVER, parse_duration
+from windrow.units import BEGINNING, FOREVER, parse_duration
 
-BEGINNING = -(2**62)  # before every timestamp that is taken
 MAX_TIMESTAMP = 2**61  # later ones could overflow when a window's length is added
 UNPARSABLE = "_unparsable"  # the column in which readers hand over lines that they could not read
 KEPT_ASIDE = 10_000  # late and rejected rows kept for looking at; all are counted
@@ -83,8 +82,8 @@ class Intake:
         self.punctuations = 0
         self.rejected, self.late = Aside(), Aside()
         self.rows = 0
-        self.watermark = BEGINNING
-        self.newest = BEGINNING  # the largest timestamp seen
+        self.watermark: int = BEGINNING
+        self.newest: int = BEGINNING  # the largest timestamp seen
         self._dictionary = dictionary
         self._types = tuple(column.type for column in stream.columns)
         self._waiting: list[Batch] = []
@@ -188,6 +187,10 @@ class Intake:
         reason = f"a punctuation has closed its {', '.join(self.stream.punctuated)}"
         self.rejected.put(rows_to_arrow(rows.take(after), names), reason)
         return rows.take(~after)
+
+    def taken(self) -> Batch:
+        """All rows that wait, in no order."""
+        return concat([empty(self._types, self._dictionary), *self._waiting])
 
     def first_time(self) -> int | None:
         """The earliest timestamp that waits."""

@@ -49,11 +49,15 @@ class _FileSink:
     def __call__(self, table: pa.Table) -> None:
         if not table.num_rows:
             return
-        path = self._folder / f"part-{self._number:05}.{self._form}"
-        hidden = path.with_name(f".{path.name}")
-        _WRITERS[self._form](table, hidden)
-        hidden.replace(path)
+        write_file(table, self._folder / f"part-{self._number:05}.{self._form}", self._form)
         self._number += 1
+
+
+def write_file(table: pa.Table, path: Path, form: str) -> None:
+    """At once or not at all; a file of that name is replaced."""
+    hidden = path.with_name(f".{path.name}")
+    _WRITERS[form](table, hidden)
+    hidden.replace(path)
 
 
 def _json(table: pa.Table, path: Path) -> None:
@@ -105,6 +109,7 @@ def _parquet(table: pa.Table, path: Path) -> None:
 
 
 _WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {"json": _json, "csv": _csv, "parquet": _parquet}
+FILES = tuple(_WRITERS)
 
 
 def _print(query: str, table: pa.Table) -> None:

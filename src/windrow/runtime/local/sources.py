@@ -100,10 +100,19 @@ def _paths(connector: Connector) -> list[Path]:
 def _read(paths: list[Path], form: str, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
     """The files one after the other; one that cannot be read counts as a row that cannot be read."""
     for path in paths:
-        try:
-            yield from _FORMATS[form](path, columns)
-        except (pa.ArrowException, OSError) as error:
-            yield pa.table({UNPARSABLE: [f"{path.name}: {error}"]})
+        yield from read_file(path, form, columns)
+
+
+def read_file(path: Path, form: str, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
+    """The rows of one file, a chunk at a time."""
+    try:
+        yield from _FORMATS[form](path, columns)
+    except (pa.ArrowException, OSError) as error:
+        yield pa.table({UNPARSABLE: [f"{path.name}: {error}"]})
+
+
+def _arrow(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
+    yield from tables_of(pa.ipc.open_stream(path.read_bytes()).read_all())
 
 
 def _parquet(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
@@ -184,4 +193,4 @@ def _json_lines(path: Path) -> Iterator[pa.Table]:
     yield from tables_of(read())
 
 
-_FORMATS = {"parquet": _parquet, "csv": _csv, "json": _json}
+_FORMATS = {"parquet": _parquet, "csv": _csv, "json": _json, "arrow": _arrow}

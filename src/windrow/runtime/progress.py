@@ -1,0 +1,89 @@
+"""How far time has come: a pure function from what was known and what a batch of rows brought.
+
+The watermark of a stream is the largest timestamp seen less its slack; the engine's is the smallest over the streams
+that queries read. When it moves, the segment from the old to the new one is final. Time begins with the first row.
+Every shard works this out by itself from the same news, and comes to the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from windrow.batch import Segment
+from windrow.units import BEGINNING, FOREVER
+
+
+@dataclass(frozen=True)
+class News:
+    """What some rows of a stream brought: how many, and the times of the first and the newest that were taken."""
+
+    rows: int = 0
+    first: int = FOREVER
+    newest: int = BEGINNING
+    late: int = 0
+    rejected: Mapping[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: News) -> News:
+        rejected = {
+            reason: self.rejected.get(reason, 0) + other.rejected.get(reason, 0)
+            for reason in {**self.rejected, **other.rejected}
+        }
+        first, newest = min(self.first, other.first), max(self.newest, other.newest)
+        return News(self.rows + other.rows, first, newest, self.late + other.late, rejected)
+
+
+@dataclass(frozen=True)
+class StreamProgress:
+    """All news of a stream so far; `at_least` is a watermark that did not come from rows (a heartbeat, the end)."""
+
+    slack: int
+    news: News = News()
+    at_least: int = BEGINNING
+
+    @property
+    def watermark(self) -> int:
+        return max(self.at_least, self.news.newest - self.slack if self.news.rows else BEGINNING)
+
+
+@dataclass(frozen=True)
+class Progress:
+    streams: Mapping[str, StreamProgress] = field(default_factory=dict)
+    watermark: int = BEGINNING
+    origin: int | None = None  # when time began
+
+    @property
+    def last_row(self) -> int:
+        """The latest timestamp that any stream has shown."""
+        return max((stream.news.newest for stream in self.streams.values()), default=BEGINNING)
+
+    def with_streams(self, slacks: Mapping[str, int]) -> Progress:
+        """Streams come and go; those that stay keep what is known of them."""
+        return replace(self, streams={n: self.streams.get(n, StreamProgress(slack)) for n, slack in slacks.items()})
+
+    def moved(self, times: Mapping[str, int]) -> Progress:
+        """Heartbeats and ends: no row of these streams before these times will come."""
+        streams = {
+            name: replace(stream, at_least=max(stream.at_least, times.get(name, BEGINNING)))
+            for name, stream in self.streams.items()
+        }
+        return replace(self, streams=streams)
+
+    def told(self, news: Iterable[Mapping[str, News]]) -> Progress:
+        streams = dict(self.streams)
+        for part in news:
+            for name, brought in part.items():
+                streams[name] = replace(streams[name], news=streams[name].news + brought)
+        return replace(self, streams=streams)
+
+    def advanced(self, used: Collection[str]) -> tuple[Progress, Segment | None]:
+        """The watermark moves as far as the streams that are read allow; the segment is what that makes final."""
+        watermark = min((self.streams[name].watermark for name in used), default=self.watermark)
+        if watermark <= self.watermark:
+            return self, None
+        first = min(self.streams[name].news.first for name in used)
+        if self.origin is None and first >= watermark:
+            return replace(self, watermark=watermark), None
+        begin = first if self.origin is None else self.watermark
+        origin = begin if self.origin is None else self.origin
+        return replace(self, watermark=watermark, origin=origin), Segment(begin, watermark, self.last_row)

@@ -1,0 +1,377 @@
+"""The driver's side of an engine on shards: what was said, what has happened, and the plan of the next micro-batch.
+
+A batch is decided and logged, run by whoever hosts the shards, and committed. A batch that has been committed is not
+run again; one that has been logged but not committed runs again under the same plan. Nothing here knows Spark.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+
+from windrow.batch import arrow_type
+from windrow.catalog import QueryEntry, StreamEntry, TableEntry
+from windrow.clock import Clock, SystemClock
+from windrow.cql import Create, Drop, Set, Statement, TableChange
+from windrow.errors import WindrowError
+from windrow.physical.exchanges import distributed
+from windrow.physical.strategy import Strategy
+from windrow.plan.nodes import Node, Stream
+from windrow.runtime.local.refreshes import refresh_slide
+from windrow.runtime.local.sinks import FILES, sink_of
+from windrow.runtime.progress import Progress
+from windrow.runtime.spark.batch_spec import BatchSpec, ShardVersion, Telling
+from windrow.runtime.spark.bundles import Address, Folder, read_contents
+from windrow.runtime.spark.checkpoint import Checkpoint, Commit
+from windrow.runtime.spark.messages import Done
+from windrow.runtime.spark.query import Query
+from windrow.runtime.spark.running import RunningPlan, RunningQuery
+from windrow.session import Result, Session
+from windrow.types import TIMESTAMP
+from windrow.units import BEGINNING, FOREVER
+
+Job = Callable[[BatchSpec], Sequence[Done]]
+
+
+@dataclass(frozen=True)
+class EndOfStream:
+    """Said by `engine.end`: no more rows of a stream will come."""
+
+    stream: str
+
+
+class Driver:
+    def __init__(self, checkpoint: str, shards: int, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._checkpoint = Checkpoint(checkpoint)
+        self.shards = self._checkpoint.open(shards)
+        self._lock = threading.RLock()
+        self.session = Session()
+        self._queries: dict[str, Query] = {}
+        self._said: list[Statement | EndOfStream] = []
+        self._created: dict[str, int] = {}  # the numbers of the statements that created the queries
+        self._taken = 0  # how many statements have taken effect
+        self._ended: set[str] = set()
+        self._last_changes: dict[str, int] = {}  # of answers, once all sources have ended
+        self._plan = RunningPlan(0, self.shards, {}, {}, ())
+        self._last = self._checkpoint.last_commit()
+        self._recover()
+
+    def sql(self, text: str) -> list[Result]:
+        """Carry out statements; queries, streams and table changes take effect with the next micro-batch."""
+        results = []
+        with self._lock:
+            for result in self.session.carried_out(text):
+                self._say(result.statement)
+                results.append(result)
+        return results
+
+    @property
+    def queries(self) -> list[Query]:
+        """The queries, in the order they were created."""
+        return list(self._queries.values())
+
+    def query(self, cql: str, name: str | None = None) -> Query:
+        """Keep the answer of a query up to date from the next micro-batch on."""
+        name = name or next(free for n in count(1) if self.session.catalog.get(free := f"query{n}") is None)
+        self.sql(f"CREATE QUERY {name} AS {cql}")
+        return self._queries[name.lower()]
+
+    def __getitem__(self, name: str) -> Query:
+        """A query by its name."""
+        found = self._queries.get(name.lower())
+        if found is None:
+            raise WindrowError(f"there is no query {name}", f"queries here: {', '.join(self._queries) or 'none'}")
+        return found
+
+    def end(self, stream: str) -> None:
+        """No more rows of a stream will come than those that have been handed over."""
+        with self._lock:
+            self._say(EndOfStream(self._stream(stream).name.lower()))
+
+    def late(self, stream: str) -> pa.Table | None:
+        """Rows that came too late; the newest are kept."""
+        return self._put_aside("late", self._stream(stream).name)
+
+    def rejected(self, stream: str) -> pa.Table | None:
+        """Rows that could not be taken, with the reason; the newest are kept."""
+        return self._put_aside("rejected", self._stream(stream).name)
+
+    def status(self) -> dict[str, Any]:
+        """What is running: rows taken, late and rejected of each stream, state, and the last micro-batch."""
+        progress = self._progress
+        streams = {
+            entry.name: {
+                "rows": found.news.rows,
+                "late": found.news.late,
+                "rejected": dict(found.news.rejected),
+                "watermark": None if found.watermark in (BEGINNING, FOREVER) else found.watermark,
+            }
+            for entry in self.session.catalog.entries(StreamEntry)
+            if (found := progress.streams.get(entry.name.lower())) is not None
+        }
+        last = self._last
+        return {
+            "streams": streams,
+            "queries": sorted(self._queries),
+            "batch": None if last is None else last.number,
+            "seconds": 0.0 if last is None else last.seconds,
+            "state_rows": 0 if last is None else sum(metric.state_rows for metric in last.metrics),
+            "state_bytes": 0 if last is None else last.state_bytes,
+            "operators": [] if last is None else [metric._asdict() for metric in last.metrics],
+        }
+
+    @property
+    def watermark(self) -> int:
+        return self._progress.watermark
+
+    @property
+    def last_row(self) -> int:
+        return self._progress.last_row
+
+    @property
+    def folder(self) -> Folder:
+        return self._checkpoint.folder
+
+    def versions_of(self, query: str) -> list[ShardVersion]:
+        """The states of the shards that hold the answer of a query."""
+        running = next((one for one in self._plan.queries if one.name.lower() == query.lower()), None)
+        if running is None or self._last is None:
+            return []
+        return [version for (stage, _), version in self._last.versions.items() if stage == running.stage]
+
+    def logged(self, query: str, kind: str) -> pa.Table:
+        """What the log has of a query's changes or refreshes."""
+        found = [getattr(record, kind).get(query, ()) for record in self._checkpoint.commits()]
+        tables = [table for addresses in found for table in self._tables(addresses)]
+        return pa.concat_tables(tables) if tables else self._no_changes(query, kind)
+
+    def _no_changes(self, query: str, kind: str) -> pa.Table:
+        schema = self._queries[query.lower()].plan.schema
+        time = arrow_type(TIMESTAMP)
+        more = [("_ts", time), ("_exp", time), ("_sign", pa.int8())] if kind == "changes" else [("_window_end", time)]
+        return pa.schema([*((f.name, arrow_type(f.type)) for f in schema), *more]).empty_table()
+
+    def _tables(self, addresses: Sequence[Address]) -> Iterator[pa.Table]:
+        manifest = {str(place): address for place, address in enumerate(addresses)}
+        for content in read_contents(self.folder, manifest).values():
+            yield pa.ipc.open_stream(content).read_all()
+
+    def _put_aside(self, kind: str, stream: str) -> pa.Table | None:
+        prefix = f"{kind}/{stream.lower()}/"
+        found = [a for record in self._checkpoint.commits() for n, a in record.aside.items() if n.startswith(prefix)]
+        tables = list(self._tables(found))
+        return pa.concat_tables(tables, promote_options="permissive") if tables else None
+
+    def _say(self, statement: Statement | EndOfStream) -> None:
+        """Write a statement down, then act on it; what cannot run is taken back."""
+        if not isinstance(statement, Create | Drop | TableChange | Set | EndOfStream):
+            return
+        if isinstance(statement, Create):
+            try:
+                self._take_up(statement)
+            except WindrowError:
+                self.session.catalog.drop(statement.entry.name)
+                raise
+        self._said.append(statement)
+        self._checkpoint.log_statement(len(self._said), statement)
+        self._hear(statement, len(self._said))
+
+    def _take_up(self, statement: Create) -> None:
+        """Refuse what cannot run before it is written down."""
+        entry = statement.entry
+        if isinstance(entry, QueryEntry):
+            assert entry.plan is not None
+            self._running(entry, 0)
+
+    def _hear(self, statement: Statement | EndOfStream, number: int) -> None:
+        if isinstance(statement, EndOfStream):
+            self._ended.add(statement.stream)
+        elif isinstance(statement, Create) and isinstance(statement.entry, QueryEntry):
+            entry = statement.entry
+            assert entry.plan is not None
+            self._created[entry.name.lower()] = number
+            explanation = self.session.explanation(entry.name, entry.plan)
+            query = Query(self, entry.name, self.session.optimized(entry.plan), explanation)
+            self._queries[entry.name.lower()] = query
+            if entry.sink is not None and entry.sink.name not in FILES:
+                query.subscribe(sink_of(entry.sink, entry.name))
+        elif isinstance(statement, Drop) and statement.name is not None:
+            self._queries.pop(statement.name.lower(), None)
+
+    def _recover(self) -> None:
+        """What the checkpoint says has been said and has happened."""
+        for number, statement in enumerate(self._checkpoint.statements(), 1):
+            if not isinstance(statement, EndOfStream):
+                self.session.carry_out(statement)
+            self._said.append(statement)
+            self._hear(statement, number)
+        if self._last is None:
+            return
+        self._plan, self._taken = self._checkpoint.plan(self._last.plan_version), self._last.statements
+        self._checkpoint.sweep(self._last)
+        for name, query in self._queries.items():
+            running = next((one for one in self._plan.queries if one.name.lower() == name), None)
+            if running is not None:
+                query.plan = running.plan
+
+    @property
+    def _progress(self) -> Progress:
+        return Progress() if self._last is None else self._last.progress
+
+    def finish(self, ended: set[str], job: Job) -> None:
+        """Sources have ended. When all have, a batch takes time to its end, and another tells the last refreshes."""
+        if self.has_ended:
+            return
+        with self._lock:
+            self._ended |= ended
+        begin = self.watermark
+        self.micro_batch(self.next_number, job)
+        if self.watermark == FOREVER:
+            self.micro_batch(self.next_number, job, Telling(begin, self._last_changes))
+
+    @property
+    def has_ended(self) -> bool:
+        return self._last is not None and self._last.ended
+
+    @property
+    def next_number(self) -> int:
+        return 0 if self._last is None else self._last.number + 1
+
+    def micro_batch(self, number: int, job: Job, telling: Telling | None = None) -> None:
+        """Decide, log, run, commit, publish."""
+        if self._checkpoint.committed(number):
+            return
+        began = time.monotonic()
+        spec, statements = self._logged(number) or self._decided(number, telling)
+        self._commit(spec, statements, job(spec), time.monotonic() - began)
+        self._publish()
+
+    def _logged(self, number: int) -> tuple[BatchSpec, int] | None:
+        """The plan of a batch that was begun before: it runs again as it was to be run."""
+        found = self._checkpoint.logged_batch(number)
+        if found is not None and found[0].plan_version != self._plan.version:
+            self._plan = self._checkpoint.plan(found[0].plan_version)
+        return found
+
+    def _decided(self, number: int, telling: Telling | None) -> tuple[BatchSpec, int]:
+        """Take the statements that have come and make the plan of the batch."""
+        with self._lock:
+            new, self._taken = self._said[self._taken :], len(self._said)
+            self._change_plan()
+            slacks = {name: entry.slack for name, entry in self._plan.streams.items()}
+            progress = self._progress.with_streams(slacks).moved(self._moved_times())
+            spec = BatchSpec(
+                number,
+                self.folder,
+                pickle.dumps(self._plan, protocol=5),
+                self._plan.version,
+                progress,
+                self._clock.now(),
+                tuple(change for change in new if isinstance(change, TableChange)),
+                tuple(name for one in new if (name := _table_to_load(one)) is not None),
+                {} if self._last is None else self._last.versions,
+                telling,
+            )
+            self._checkpoint.log_batch(spec, self._taken)
+            return spec, self._taken
+
+    def _moved_times(self) -> dict[str, int]:
+        return dict.fromkeys(self._ended & self._plan.streams.keys(), FOREVER)
+
+    def _change_plan(self) -> None:
+        catalog = self.session.catalog
+        streams = {entry.name.lower(): entry for entry in catalog.entries(StreamEntry)}
+        tables = {entry.name.lower(): entry for entry in catalog.entries(TableEntry)}
+        known = {one.statement: one for one in self._plan.queries}
+        numbers = {entry.name.lower(): self._created[entry.name.lower()] for entry in catalog.entries(QueryEntry)}
+        queries = tuple(
+            known.get(numbers[entry.name.lower()]) or self._running(entry, numbers[entry.name.lower()])
+            for entry in catalog.entries(QueryEntry)
+        )
+        if (streams, tables, queries) != (self._plan.streams, self._plan.tables, self._plan.queries):
+            self._plan = RunningPlan(self._plan.version + 1, self.shards, streams, tables, queries)
+            self._checkpoint.log_plan(self._plan)
+
+    def _running(self, entry: QueryEntry, number: int) -> RunningQuery:
+        """A query that starts with the next batch: with the rows that are later than all that have come."""
+        assert entry.plan is not None
+        optimized = self.session.optimized(entry.plan)
+        strategy = Strategy(self.session.catalog.setting("strategy"))
+        newest = max((self._newest(name) for name in _streams_of(optimized)), default=BEGINNING)
+        start = BEGINNING if newest == BEGINNING else newest + 1
+        plan = distributed(optimized, strategy)
+        return RunningQuery(entry.name, plan, start, strategy, refresh_slide(optimized), entry.sink, number)
+
+    def _newest(self, stream: str) -> int:
+        found = self._progress.streams.get(stream)
+        return BEGINNING if found is None else found.news.newest
+
+    def _commit(self, spec: BatchSpec, statements: int, done: Sequence[Done], seconds: float) -> None:
+        expected = self._plan.stages * self.shards
+        assert len(done) == expected, f"{len(done)} of {expected} shards answered"
+        first = done[0]
+        assert all(one.progress == first.progress for one in done), "shards disagree about the watermark"
+        record = Commit(
+            spec.number,
+            spec.plan_version,
+            statements,
+            first.progress,
+            {(one.stage, one.shard): ShardVersion(one.token, *one.manifest) for one in done},
+            _gathered(done, "changes"),
+            _gathered(done, "told"),
+            {name: address for one in done for name, address in one.aside.items()},
+            [name for one in done for name in one.garbage],
+            [metric for one in done for metric in one.metrics],
+            sum(one.state_bytes for one in done),
+            seconds,
+            spec.telling is not None,
+        )
+        self._last_changes = {
+            name: max(one.last_changes.get(name, BEGINNING) for one in done) for name in self._queries
+        }
+        self._checkpoint.commit(record)
+        self._last = record
+
+    def _publish(self) -> None:
+        """Give what queries told to those who want to hear of it."""
+        assert self._last is not None
+        for query in self._queries.values():
+            if query.subscribers:
+                kind = self._last.changes if query.slide is None else self._last.told
+                for table in self._tables(kind.get(query.name, ())):
+                    for subscriber in query.subscribers:
+                        subscriber(table)
+
+    def _stream(self, name: str) -> StreamEntry:
+        found = self.session.catalog.get(name)
+        if not isinstance(found, StreamEntry):
+            names = ", ".join(entry.name for entry in self.session.catalog.entries(StreamEntry))
+            raise WindrowError(f"there is no stream {name}", f"streams here: {names or 'none'}")
+        return found
+
+
+def _table_to_load(statement: Statement | EndOfStream) -> str | None:
+    """The table that a statement makes of a source's rows."""
+    if isinstance(statement, Create) and isinstance(statement.entry, TableEntry) and statement.entry.connector:
+        return statement.entry.name.lower()
+    return None
+
+
+def _streams_of(plan: Node) -> set[str]:
+    return {node.name.lower() for node in plan.walk() if isinstance(node, Stream)}
+
+
+def _gathered(done: Sequence[Done], kind: str) -> dict[str, list[Address]]:
+    found: dict[str, list[Address]] = {}
+    for one in done:
+        for query, address in getattr(one, kind).items():
+            found.setdefault(query, []).append(address)
+    return found

@@ -1,0 +1,38 @@
+"""One micro-batch as one Spark job: rows are read and routed, then every stage is one exchange and one step a shard."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from windrow.runtime.spark import messages
+from windrow.runtime.spark.batch_spec import BatchSpec
+from windrow.runtime.spark.messages import Done
+from windrow.runtime.spark.router import route
+from windrow.runtime.spark.shard import step
+
+
+def run_job(packed: DataFrame, spec: BatchSpec) -> list[Done]:
+    """What every shard of every stage has to say."""
+
+    def routed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return route(spec, batches)
+
+    moving = packed.mapInArrow(routed, messages.SCHEMA)
+    for stage in range(1, spec.plan.stages + 1):
+        moving = (
+            moving.repartition(spec.plan.shards, "slot")
+            .groupBy("slot")
+            .applyInArrow(_step(spec, stage), messages.SCHEMA)
+        )
+    return [pickle.loads(row.body) for row in moving.select("body").collect()]
+
+
+def _step(spec: BatchSpec, stage: int):  # type: ignore[no-untyped-def]
+    def stepped(received: pa.Table) -> pa.Table:
+        return step(spec, stage, received)
+
+    return stepped

@@ -1,0 +1,93 @@
+"""Sources on Spark: every stream as a streaming DataFrame of small rows that say how to get the rows themselves.
+
+Spark keeps the offsets and replays them. What crosses from the JVM to Python is, for files the path, for generators the
+numbers of the rows, and for any other DataFrame its rows packed into Arrow blobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from windrow.catalog import StreamEntry
+from windrow.errors import WindrowError
+from windrow.runtime.spark import messages
+from windrow.runtime.spark.data_sources import NUMBERS, WAKE
+from windrow.runtime.spark.router import PACKED
+from windrow.sources.generators import generator
+
+_FILE = "path string, modificationTime timestamp, length bigint, content binary"
+
+
+def packed_stream(spark: SparkSession, stream: StreamEntry, pushed: Path, rows_a_batch: int) -> DataFrame:
+    """The streaming DataFrame of a stream declared in CQL."""
+    connector, name = stream.connector, stream.name.lower()
+    if connector is None:
+        pushed.mkdir(parents=True, exist_ok=True)
+        return _files(spark, name, str(pushed), "arrow", 1)
+    if connector.name in ("parquet", "csv", "json"):
+        return _files(spark, name, _existing(str(connector.arguments[0])), connector.name, None)
+    if connector.name == "generator":
+        return _numbers(spark, name, stream, rows_a_batch)
+    if connector.name == "rate":
+        rows = dict(connector.options).get("rows_per_second", 1)
+        rate = spark.readStream.name(name).format("rate").option("rowsPerSecond", str(rows)).load()
+        return packed_rows(rate, name)
+    if connector.name == "socket":
+        host, port = connector.arguments
+        lines = spark.readStream.name(name).format("socket").option("host", str(host)).option("port", str(port)).load()
+        return packed_rows(lines, name)
+    raise WindrowError(f"{connector.name} is not a source of streams", "parquet, csv, json, generator, rate or socket")
+
+
+def packed_rows(rows: DataFrame, name: str) -> DataFrame:
+    """Any DataFrame, its rows packed."""
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            blob = messages.table_to_bytes(pa.Table.from_batches([batch]))
+            yield pa.RecordBatch.from_arrays(
+                [pa.array([name]), pa.array(["blob"]), pa.array([""]), pa.array([blob], pa.binary())],
+                names=["source", "how", "what", "blob"],
+            )
+
+    return rows.mapInArrow(pack, PACKED)
+
+
+def wake_stream(spark: SparkSession, file: Path) -> DataFrame:
+    """Moves whenever the number in a file does: for statements and heartbeats when sources are silent."""
+    source = spark.readStream.name("windrow_wake").format(WAKE).option("path", str(file)).load()
+    return source.select(F.lit("").alias("source"), F.lit("wake").alias("how"), "what", _no_blob())
+
+
+def _files(spark: SparkSession, name: str, place: str, form: str, files: int | None) -> DataFrame:
+    reader = spark.readStream.name(name).format("binaryFile").schema(_FILE).option("pathGlobFilter", f"*.{form}")
+    reader = reader.option("recursiveFileLookup", "true")
+    reader = reader.option("maxFilesPerTrigger", str(files)) if files else reader.option("maxBytesPerTrigger", "128m")
+    return reader.load(place).select(
+        F.lit(name).alias("source"), F.lit("file").alias("how"), F.col("path").alias("what"), _no_blob()
+    )
+
+
+def _numbers(spark: SparkSession, name: str, stream: StreamEntry, rows_a_batch: int) -> DataFrame:
+    assert stream.connector is not None
+    made = generator(str(stream.connector.arguments[0]), dict(stream.connector.options))
+    reader = spark.readStream.name(name).format(NUMBERS).option("batch", str(rows_a_batch))
+    if made.rows is not None:
+        reader = reader.option("rows", str(made.rows))
+    reader = reader.option("partitions", str(spark.sparkContext.defaultParallelism))
+    return reader.load().select(F.lit(name).alias("source"), F.lit("numbers").alias("how"), "what", _no_blob())
+
+
+def _existing(place: str) -> str:
+    if "://" not in place and not Path(place).exists():
+        raise WindrowError(f"there is no file or folder {place}", "give a file, or a folder with such files")
+    return place if "://" in place else str(Path(place).resolve())
+
+
+def _no_blob() -> Column:
+    return F.lit(None).cast("binary").alias("blob")

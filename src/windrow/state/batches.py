@@ -1,0 +1,83 @@
+"""Batches kept as they came: rows that wait for the watermark, and the changes that make up an answer.
+
+A snapshot has one piece a batch; a batch never changes, it is only replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+
+import numpy as np
+
+from windrow.batch.batch import Batch, concat
+from windrow.batch.consolidation import consolidate
+from windrow.state.snapshot import Piece, Snapshot
+
+_COUNTER = "named."
+
+
+class Batches:
+    def __init__(self) -> None:
+        self._batches: dict[str, Batch] = {}
+        self._named = 0
+
+    def __len__(self) -> int:
+        return sum(len(rows) for rows in self._batches.values())
+
+    def put(self, rows: Batch) -> None:
+        if len(rows):
+            self._named += 1
+            self._batches[str(self._named)] = rows
+
+    def rows(self, like: Batch) -> Batch:
+        """All of them; `like` gives the columns when there are none."""
+        return concat([like.slice(0, 0), *self._batches.values()])
+
+    def replace(self, rows: Batch) -> None:
+        self._batches = {}
+        self.put(rows)
+
+    def snapshot(self, known: Container[str]) -> Snapshot:
+        pieces = {f"{_COUNTER}{self._named}": Piece({})} | {n: Piece({}, rows) for n, rows in self._batches.items()}
+        return Snapshot(tuple(pieces), {name: piece for name, piece in pieces.items() if name not in known})
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        for name, piece in pieces.items():
+            if piece.rows is None:
+                self._named = int(name[len(_COUNTER) :])
+            else:
+                self._batches[name] = piece.rows
+
+
+class Waiting(Batches):
+    """Rows that are not final yet, in any order."""
+
+    def pop_before(self, time: int, like: Batch) -> Batch:
+        """The rows with ts < time leave."""
+        rows = self.rows(like)
+        due = rows.ts < time
+        if not due.any():
+            return like.slice(0, 0)
+        if due.all():
+            self.replace(like.slice(0, 0))
+            return rows
+        self.replace(rows.take(~due))
+        return rows.take(due)
+
+
+class KeptAnswer(Batches):
+    """The changes that make up an answer from some time on; pairs that sum to nothing are dropped now and then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tidied = 0
+
+    def tidy(self, watermark: int, like: Batch) -> None:
+        """Nothing before the watermark will be asked for any more."""
+        if len(self) <= 2 * self._tidied + 1024:
+            return
+        rows = self.rows(like)
+        living = rows.take(rows.exp > watermark)
+        # What began before the watermark began 'before': begins no longer matter, so pairs cancel.
+        self.replace(consolidate(living.with_lifetimes(np.minimum(living.ts, watermark), living.exp)))
+        self._tidied = len(self)
