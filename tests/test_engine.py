@@ -17,9 +17,11 @@ def rows(*pairs: tuple[int, int]) -> list[dict[str, object]]:
     return [{"ts": f"2026-01-01 00:00:{second:02}", "a": a} for second, a in pairs]
 
 
-def test_connect_says_what_this_version_runs() -> None:
-    with pytest.raises(WindrowError, match="local=True"):
-        windrow.connect()
+def test_connect_says_which_arguments_go_together() -> None:
+    with pytest.raises(WindrowError, match="for engines on Spark"):
+        windrow.connect(local=True, master="local[1]")
+    with pytest.raises(WindrowError, match="for engines in this process"):
+        windrow.connect(folder="somewhere")
     assert isinstance(windrow.connect(local=True), Engine)
 
 
