@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from own_aggregates import OWN
+
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.nodes import Node
 from windrow.plan.pattern import Pattern
@@ -22,7 +24,7 @@ CREATE TABLE n (a BIGINT, name STRING, PRIMARY KEY (a)) NON RETROACTIVE;
 
 
 def session() -> Session:
-    opened = Session()
+    opened = Session(aggregates=OWN)
     opened.execute(DECLARATIONS)
     return opened
 

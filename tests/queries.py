@@ -159,6 +159,10 @@ AGGREGATES = (
     "FREQUENT({x}, 5)",
     "FIRST({x})",
     "LAST({x})",
+    "SQUARES({x})",
+    "MERGED_SQUARES({x})",
+    "ROW_SQUARES({x})",
+    "SPAN({x})",
     "APPROX_COUNT_DISTINCT({x}, 0.05)",
     "APPROX_QUANTILE({x}, 0.5, 0.01)",
 )

@@ -147,6 +147,8 @@ def _as_duckdb(sql: str) -> str:
     sql = re.sub(r"\bVAR\(", "VAR_SAMP(", sql)
     sql = re.sub(r"\bQUANTILE\(([\w.\"]+), ([\d.]+)\)", _quantile, sql)  # the element at ⌈φN⌉, as we define it
     sql = re.sub(r"\bTOP\((\d+), ([\w.\"]+)\)", _top, sql)
+    sql = re.sub(rf"\b(?:MERGED_|ROW_)?SQUARES{argument}", r"SUM(CAST(\1 AS DOUBLE) * CAST(\1 AS DOUBLE))", sql)
+    sql = re.sub(rf"\bSPAN{argument}", r"(MAX(CAST(\1 AS DOUBLE)) - MIN(CAST(\1 AS DOUBLE)))", sql)
     return re.sub(rf"\b(FIRST|LAST){argument}", _edge, sql)
 
 

@@ -9,6 +9,7 @@ from generated_streams import FILL, SCHEMAS, SECOND, START, TABLE, all_streams
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from local_runs import answers, feed
+from own_aggregates import OWN
 from plans import DECLARATIONS
 from queries import queries
 from sql_oracle import Row, answer_at, stream_order
@@ -47,7 +48,7 @@ def test_generated_queries(
     strategy: str,
     optimizer: str,
 ) -> None:
-    engine = Engine()
+    engine = Engine(aggregates=OWN)
     engine.sql(f"{DECLARATIONS} {FILL} SET strategy = {strategy}; SET optimizer = {optimizer}")
     try:
         plan = compile_query(query, engine.session.catalog)

@@ -10,12 +10,14 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from own_aggregates import Squares
 
 from windrow.catalog import Catalog, Connector, QueryEntry, StreamEntry, TableEntry, WindowEntry
 from windrow.catalog.journal import VERSION
 from windrow.errors import CatalogError
+from windrow.plan.user_aggregate import UserAggregate
 from windrow.session import Session
-from windrow.types import BIGINT, DOUBLE
+from windrow.types import DOUBLE
 
 STATEMENTS = [
     "CREATE STREAM s (ts TIMESTAMP, k STRING, v DECIMAL(20, 5) NOT NULL, life INTERVAL) "
@@ -120,13 +122,15 @@ def test_a_session_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
 
 def test_a_stored_query_whose_aggregate_is_not_registered_is_named(tmp_path: Path) -> None:
     session = Session(tmp_path)
-    session.register_aggregate("geomean", [DOUBLE], DOUBLE, object)
+    session.register_aggregate("geomean", [DOUBLE], DOUBLE, Squares)
     session.execute("CREATE STREAM s (ts TIMESTAMP, v DOUBLE) TIMESTAMP BY ts")
     session.execute("CREATE QUERY g AS SELECT GEOMEAN(v) AS m FROM s [ROWS 10]")
     session.close()
 
     with pytest.raises(CatalogError, match="the stored query g cannot be planned: there is no function GEOMEAN"):
         Session(tmp_path)
+    again = Session(tmp_path, aggregates=[UserAggregate("geomean", (DOUBLE,), DOUBLE, Squares())])
+    assert again.catalog.get("g") is not None
 
 
 @pytest.mark.parametrize("last", range(len(STATEMENTS)))
@@ -329,6 +333,7 @@ def test_a_failed_statement_keeps_those_before_it(tmp_path: Path) -> None:
 
 ENDLESS = """
 import sys
+from windrow.plan.user_aggregate import UserAggregate
 from windrow.session import Session
 session = Session(sys.argv[1])
 number = 0
@@ -389,7 +394,7 @@ def test_a_query_can_read_a_query(tmp_path: Path) -> None:
 
 def test_user_defined_aggregates_live_in_the_process() -> None:
     session = Session()
-    session.register_aggregate("total", [BIGINT], BIGINT, object, subtractable=True)
+    session.register_aggregate("total", [DOUBLE], DOUBLE, Squares)
 
-    assert session.catalog.aggregates["TOTAL"].subtractable
+    assert session.catalog.aggregates["TOTAL"].is_subtractable
     assert Session().catalog.aggregates == {}

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from local_runs import answers, feed
+from own_aggregates import OWN
 from plans import DECLARATIONS, find, session
 from queries import predicates, queries, windows
 from sql_oracle import Row, stream_order
@@ -528,7 +529,7 @@ def test_no_rule_changes_an_answer(
 ) -> None:
     """The plan as written and some of the others, side by side in one engine."""
     engine = Engine()
-    engine.session = opened = PlannedSession()
+    engine.session = opened = PlannedSession(aggregates=OWN)
     engine.sql(DECLARATIONS)
     try:
         plan = compile_query(query, opened.catalog)

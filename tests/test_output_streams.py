@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from local_runs import answers, feed
 from output_oracle import World, answer, reports, told
+from own_aggregates import OWN
 from plans import DECLARATIONS
 from queries import queries
 from sql_oracle import Row, normal_row, stream_order
@@ -37,7 +38,7 @@ class Run:
     def __init__(
         self, query: str, streams: dict[str, list[Row]], cuts: list[int], strategy: str, instants: list[int]
     ) -> None:
-        engine = Engine()
+        engine = Engine(aggregates=OWN)
         engine.sql(f"{DECLARATIONS} {FILL} SET strategy = {strategy}")
         self.plan = compile_query(query, engine.session.catalog)
         self.query = engine.query(query)

@@ -4,6 +4,7 @@ import json
 from decimal import Decimal
 
 import pytest
+from own_aggregates import Squares
 
 from windrow.catalog import Connector, QueryEntry, StreamEntry, TableEntry, WindowEntry
 from windrow.cql import Ask, Create, Drop, Explain, Set, TableChange
@@ -197,7 +198,7 @@ def test_show_windows_and_queries(session: Session) -> None:
 
 
 def test_show_functions_names_what_can_be_called(session: Session) -> None:
-    session.register_aggregate("geomean", [DOUBLE], DOUBLE, object)
+    session.register_aggregate("geomean", [DOUBLE], DOUBLE, Squares)
     kinds = dict(only(session, "SHOW FUNCTIONS").rows)
 
     assert (kinds["SUM"], kinds["UPPER"], kinds["GEOMEAN"]) == ("aggregate", "scalar", "aggregate, yours")
@@ -441,7 +442,7 @@ def test_words_of_the_grammar_that_are_not_reserved_are_names() -> None:
 
 
 def test_a_registered_aggregate_binds_and_has_its_type(session: Session) -> None:
-    session.register_aggregate("wavg", [DOUBLE, DOUBLE], DOUBLE, object)
+    session.register_aggregate("wavg", [DOUBLE, DOUBLE], DOUBLE, Squares)
     plan = session.plan("SELECT k, WAVG(v, 2) AS mean, wavg(v + 1, v) AS other FROM s [RANGE 1 HOUR] GROUP BY k")
 
     assert [field.type for field in plan.schema] == [STRING, DOUBLE, DOUBLE]
@@ -450,7 +451,7 @@ def test_a_registered_aggregate_binds_and_has_its_type(session: Session) -> None
 
 
 def test_a_registered_aggregate_makes_a_query_grouped(session: Session) -> None:
-    session.register_aggregate("anything", [STRING], BIGINT, object)
+    session.register_aggregate("anything", [STRING], BIGINT, Squares)
 
     assert session.plan("SELECT ANYTHING(k) AS n FROM s [ROWS 5]").schema.types == (BIGINT,)
     assert "neither a key nor an aggregate" in refusal(session, "SELECT k, ANYTHING(k) AS n FROM s [ROWS 5]")
@@ -467,7 +468,7 @@ def test_a_registered_aggregate_makes_a_query_grouped(session: Session) -> None:
     ],
 )
 def test_a_registered_aggregate_is_checked(session: Session, call: str, message: str) -> None:
-    session.register_aggregate("wavg", [DOUBLE, DOUBLE], DOUBLE, object)
+    session.register_aggregate("wavg", [DOUBLE, DOUBLE], DOUBLE, Squares)
 
     with pytest.raises(CqlError) as caught:
         session.execute(f"SELECT {call} AS x FROM s [ROWS 5]")
@@ -480,4 +481,4 @@ def test_a_registered_aggregate_is_checked(session: Session, call: str, message:
 )
 def test_names_that_an_aggregate_cannot_have(session: Session, name: str) -> None:
     with pytest.raises(WindrowError):
-        session.register_aggregate(name, [DOUBLE], DOUBLE, object)
+        session.register_aggregate(name, [DOUBLE], DOUBLE, Squares)

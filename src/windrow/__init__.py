@@ -7,13 +7,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from windrow.connect import connect
-from windrow.errors import CatalogError, CqlError, PlanError, WindrowError
+from windrow.errors import AggregateError, CatalogError, CqlError, PlanError, WindrowError
 
 if TYPE_CHECKING:
+    from windrow.plan.user_aggregate import UserAggregate
     from windrow.runtime.local import Engine, Query
     from windrow.session import Result, Session
 
 __all__ = [
+    "AggregateError",
     "CatalogError",
     "CqlError",
     "Engine",
@@ -21,6 +23,7 @@ __all__ = [
     "Query",
     "Result",
     "Session",
+    "UserAggregate",
     "WindrowError",
     "connect",
 ]
@@ -30,6 +33,7 @@ _HOMES = {
     "Query": "windrow.runtime.local",
     "Result": "windrow.session",
     "Session": "windrow.session",
+    "UserAggregate": "windrow.plan.user_aggregate",
 }
 
 

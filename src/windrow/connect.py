@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from windrow.errors import WindrowError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windrow.plan.user_aggregate import UserAggregate
     from windrow.runtime import local as in_process
     from windrow.runtime import spark as on_spark
 
 
 @overload
-def connect(*, local: Literal[True], folder: str | None = None) -> in_process.Engine: ...
+def connect(
+    *, local: Literal[True], folder: str | None = None, aggregates: Sequence[UserAggregate] = ()
+) -> in_process.Engine: ...
 
 
 @overload
@@ -29,6 +34,7 @@ def connect(
     *,
     local: bool = False,
     folder: str | None = None,
+    aggregates: Sequence[UserAggregate] = (),
     spark: Any = None,
     master: str | None = None,
     checkpoint: str | None = None,
@@ -39,7 +45,8 @@ def connect(
     On Spark: a session of its own, on `master` when one is named, or the session `spark` that you have. Everything that
     has to outlive the process is in the folder `checkpoint`; without one it is gone afterwards. `shards` is how many
     parts the state is in, by default as many as there are cores.
-    Local: with a `folder`, streams, tables, windows and queries are remembered there.
+    Local: with a `folder`, streams, tables, windows and queries are remembered there; `aggregates` are the user's own
+    that remembered queries call.
     """
     if local:
         if (spark, master, checkpoint, shards) != (None,) * 4:
@@ -47,7 +54,9 @@ def connect(
             raise WindrowError("spark, master, checkpoint and shards are for engines on Spark", hint)
         from windrow.runtime.local import Engine  # loads compiled kernels, which `import windrow` need not
 
-        return Engine(folder)
+        return Engine(folder, aggregates=aggregates)
+    if aggregates:
+        raise WindrowError("aggregates are for engines in this process", "write engine.register_aggregate(...)")
     if folder is not None:
         raise WindrowError("folder is for engines in this process", "write checkpoint=... on Spark")
     try:

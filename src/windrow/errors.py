@@ -6,6 +6,7 @@ WindrowError            what is wrong, the detail, and a hint: what exists or wh
 │   ├── CqlNameError    a name that nothing has, or that several things have
 │   ├── CqlTypeError    types that do not fit together
 │   └── CqlMeaningError a form that can be read but is not allowed, and why
+├── AggregateError      a function of a user's aggregate has raised; kept, not raised, while a query runs
 ├── CatalogError        the catalog's folder cannot be read or written
 ├── CheckpointError     a checkpoint cannot be read, written or used
 └── PlanError           a plan that breaks a rule of plans (a rewrite gone wrong)
@@ -18,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 __all__ = [
+    "AggregateError",
     "CatalogError",
     "CheckpointError",
     "CqlError",
@@ -109,6 +111,10 @@ class CqlTypeError(CqlError):
 
 class CqlMeaningError(CqlError):
     """A form that can be read but is not allowed."""
+
+
+class AggregateError(WindrowError):
+    """A function of a user's aggregate has raised."""
 
 
 class CatalogError(WindrowError):

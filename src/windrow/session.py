@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from windrow.catalog import (
     SETTINGS,
-    AggregateEntry,
     Catalog,
     Entry,
     QueryEntry,
@@ -35,11 +35,13 @@ from windrow.cql import (
 )
 from windrow.errors import CatalogError, WindrowError
 from windrow.optimizer import REQUIRED, Optimized, optimize
+from windrow.plan.aggregate_class import AggregateClass
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
 from windrow.plan.explain import Alternative, Explanation, explain, json_text, picture_text, tree_text
 from windrow.plan.functions import ALIASES, scalar_names
 from windrow.plan.nodes import Node
 from windrow.plan.printer import RESERVED, query_text
+from windrow.plan.user_aggregate import UserAggregate
 from windrow.types import Type
 from windrow.units import format_timestamp
 
@@ -66,8 +68,11 @@ class Result:
 class Session:
     """Statements in, results out; durable when a folder is given."""
 
-    def __init__(self, folder: Path | str | None = None) -> None:
+    def __init__(self, folder: Path | str | None = None, aggregates: Sequence[UserAggregate] = ()) -> None:
+        """`aggregates` are the user's own that queries of the folder call."""
         self.catalog = Catalog(folder)
+        for aggregate in aggregates:
+            self._know(aggregate)
         self._bind_stored()
 
     def execute(self, text: str) -> list[Result]:
@@ -99,16 +104,30 @@ class Session:
         name: str,
         arguments: Sequence[Type],
         result: Type,
-        make: Callable[[], object],
-        subtractable: bool = False,
+        functions: Any,
+        kind: str = "algebraic",
+        duplicate_sensitive: bool = True,
+        vectorized: bool = False,
     ) -> None:
-        """Make an aggregate of your own known to CQL; `make` gives a fresh accumulator for a group."""
-        if name.upper() in (*AGGREGATES, *AGGREGATE_ALIASES, *scalar_names(), *ALIASES):
-            raise WindrowError(f"{name.upper()} is a function of Windrow", "choose another name")
-        if not name.isidentifier() or name.upper() in RESERVED:
+        """Make an aggregate of your own known to CQL.
+
+        `functions` has initial(), add(state, *values), merge(state, other), finish(state) and, when a part that was
+        merged can be taken away again, subtract(state, part). They return new states and leave old ones as they are.
+        `kind` is distributive, algebraic or holistic; a holistic aggregate may do without merge.
+        """
+        if kind not in (known.value for known in AggregateClass):
+            raise WindrowError(f"{kind!r} is not a class of aggregates", "distributive, algebraic and holistic are")
+        functions = functions() if isinstance(functions, type) else functions
+        of = AggregateClass(kind)
+        self._know(UserAggregate(name, tuple(arguments), result, functions, of, duplicate_sensitive, vectorized))
+
+    def _know(self, aggregate: UserAggregate) -> None:
+        name = aggregate.name.upper()
+        if name in (*AGGREGATES, *AGGREGATE_ALIASES, *scalar_names(), *ALIASES):
+            raise WindrowError(f"{name} is a function of Windrow", "choose another name")
+        if not name.isidentifier() or name in RESERVED:
             raise WindrowError(f"{name!r} cannot be the name of a function", "choose one word that is not reserved")
-        entry = AggregateEntry(name.upper(), tuple(arguments), result, make, subtractable)
-        self.catalog.aggregates[entry.name] = entry
+        self.catalog.aggregates[name] = replace(aggregate, name=name)
 
     def close(self) -> None:
         self.catalog.close()
@@ -121,7 +140,7 @@ class Session:
                 plan = compile_query(entry.text, self.catalog)
             except WindrowError as error:
                 self.close()
-                hint = "register its aggregates before, or drop it in a folder of the version that wrote it"
+                hint = "hand its aggregates over with the folder: aggregates=[UserAggregate(...)]"
                 raise CatalogError(
                     f"the stored {entry.kind} {entry.name} cannot be planned: {error.message}", hint
                 ) from None

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import oracle
+from own_aggregates import OWN
 from running import Node, Source
 
 from windrow.batch import Batch, Column, Dictionary
@@ -43,6 +44,7 @@ from windrow.operators.aggregates import (
     Quantile,
     StandardDeviation,
     Top,
+    UserDefined,
     Variance,
     maximum,
     minimum,
@@ -175,6 +177,15 @@ def _group_of_group(s: Strategy) -> Node:
     return Node(GroupBy((0,), (maximum(2), IntegerSum(2, BIGINT)), s.strict), inner)
 
 
+def own(name: str, column: int) -> UserDefined:
+    """An aggregate of the user's own; all take a DOUBLE, and get integers."""
+    (user,) = (user for user in OWN if user.name == name)
+    return UserDefined(
+        name, (column,), user.functions, user.result, Dictionary(), user.failures.report,
+        user.vectorized, user.is_subtractable, user.duplicate_sensitive,
+    )  # fmt: skip
+
+
 def _top(x: str, count: int) -> str:
     by_count = f"list_transform(map_entries(histogram({x})), lambda e: {{'c': -CAST(e.value AS BIGINT), 'i': e.key}})"
     items = f"list_transform(list_sort({by_count})[1:{count}], lambda e: {{'item': e.i, 'count': -e.c}})"
@@ -305,6 +316,18 @@ CASES: dict[str, Case] = {
             Limit((SortColumn(0),), 2, 0, s.strict),
             Node(distinct_strict(s.strict), Node(columns(1), _group("f", (0,), Top(1, 1, Dictionary()))(s))),
         ),
+    ),
+    "one's own, subtracted": Case(
+        "SELECT k, sum(v * v) FROM r GROUP BY k",
+        _group("r", (0,), own("SQUARES", 1)),
+    ),
+    "one's own, in a merge tree": Case(
+        "SELECT k, sum(v * v), max(v) - min(v) FROM r GROUP BY k",
+        _group("r", (0,), own("MERGED_SQUARES", 1), own("SPAN", 1)),
+    ),
+    "one's own over a count window": Case(
+        "SELECT sum(v * v), sum(v * v), max(v) - min(v), sum(v * v) FROM f",
+        _group("f", (), *(own(name, 1) for name in ("SQUARES", "MERGED_SQUARES", "SPAN", "ROW_SQUARES"))),
     ),
     "distinct values": Case(
         "SELECT k, count(DISTINCT v), sum(DISTINCT v), count(DISTINCT s) FROM r GROUP BY k",

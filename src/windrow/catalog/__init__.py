@@ -2,7 +2,6 @@
 
 from windrow.catalog.catalog import Catalog
 from windrow.catalog.entries import (
-    AggregateEntry,
     ColumnDefinition,
     Connector,
     Entry,
@@ -17,7 +16,6 @@ from windrow.catalog.settings import SETTINGS
 
 __all__ = [
     "SETTINGS",
-    "AggregateEntry",
     "Catalog",
     "ColumnDefinition",
     "Connector",

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from windrow.catalog.codec import decode, encode
-from windrow.catalog.entries import AggregateEntry, Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
+from windrow.catalog.entries import Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
 from windrow.catalog.journal import Journal, Record
 from windrow.catalog.settings import SETTINGS
 from windrow.catalog.statistics import MeasuredStatistics
 from windrow.errors import CatalogError
+from windrow.plan.user_aggregate import UserAggregate
 
 Kind = TypeVar("Kind", StreamEntry, TableEntry, WindowEntry, QueryEntry)
 _COMPACT_ABOVE = 1_000  # records; below that a rewrite saves nothing
@@ -23,7 +24,7 @@ class Catalog:
         self._entries: dict[str, Entry] = {}
         self._users: dict[str, set[str]] = {}  # a name -> the windows and queries that read it
         self._settings = {name: setting.default for name, setting in SETTINGS.items()}
-        self.aggregates: dict[str, AggregateEntry] = {}
+        self.aggregates: dict[str, UserAggregate] = {}  # they live in the process, not in the folder
         self.statistics = MeasuredStatistics()
         self._journal = None if folder is None else Journal(Path(folder))
         if self._journal is not None:

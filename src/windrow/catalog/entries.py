@@ -1,8 +1,7 @@
-"""What the catalog holds: streams, tables, windows, queries and user-defined aggregates."""
+"""What the catalog holds: streams, tables, windows and queries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -103,17 +102,6 @@ class QueryEntry:
 
 Entry = StreamEntry | TableEntry | WindowEntry | QueryEntry
 KINDS: dict[str, type[Entry]] = {of.kind: of for of in (StreamEntry, TableEntry, WindowEntry, QueryEntry)}
-
-
-@dataclass(frozen=True)
-class AggregateEntry:
-    """A user-defined aggregate; `make` gives a fresh accumulator. It lives in the process, not in the folder."""
-
-    name: str
-    arguments: tuple[Type, ...]
-    result: Type
-    make: Callable[[], object] = field(compare=False, repr=False)
-    subtractable: bool = False
 
 
 def fields_of(entry: StreamEntry | TableEntry) -> tuple[Field, ...]:

@@ -22,23 +22,44 @@ from windrow.operators.aggregates import (
     Quantile,
     StandardDeviation,
     Top,
+    UserDefined,
     Variance,
     maximum,
     minimum,
 )
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.expressions import AggregateCall, Cast, Expression, Literal
+from windrow.plan.user_aggregate import UserAggregate
 from windrow.types import DOUBLE, DecimalType, is_integer
 
 
-def accumulator(call: AggregateCall, column: int | None, time: int | None, dictionary: Dictionary) -> Aggregate:
-    """The accumulator of a call; `column` is the ordinal of its argument, `time` that of the rows' own time."""
-    made = _over_all(call, column, time, dictionary)
+def accumulator(call: AggregateCall, columns: tuple[int, ...], time: int | None, dictionary: Dictionary) -> Aggregate:
+    """The accumulator of a call; `columns` are the ordinals of its arguments, `time` that of the rows' own time."""
+    if call.user is not None:
+        return _user_defined(call.user, columns, dictionary)
+    made = _over_all(call, columns[0] if columns else None, time, dictionary)
     return OverDistinct(made) if call.distinct else made
+
+
+def _user_defined(user: UserAggregate, columns: tuple[int, ...], dictionary: Dictionary) -> Aggregate:
+    return UserDefined(
+        user.name,
+        columns,
+        user.functions,
+        user.result,
+        dictionary,
+        user.failures.report,
+        user.vectorized,
+        user.is_subtractable,
+        user.duplicate_sensitive,
+    )
 
 
 def values_of(call: AggregateCall) -> tuple[Expression, ...]:
     """The arguments that are computed for each row: not the constants beside them."""
+    if call.user is not None:
+        given = zip(call.arguments, call.user.arguments, strict=True)
+        return tuple(value if value.type == of else Cast(value, of) for value, of in given)
     slots = AGGREGATES[call.function].slots
     values = [argument for slot, argument in zip(slots, call.arguments, strict=False) if slot is None]
     if call.function in ("VAR", "STDDEV"):

@@ -382,8 +382,8 @@ class Lowering:
         columns: list[CompiledExpression] = [compiler.column(key.expression) for key in plan.keys]
         aggregates = []
         for named in plan.aggregates:
-            column, time = self._arguments(plan, named, compiler, columns)
-            aggregates.append(accumulator(named.call, column, time, self._dictionary))
+            arguments, time = self._arguments(plan, named, compiler, columns)
+            aggregates.append(accumulator(named.call, arguments, time, self._dictionary))
         below = PhysicalNode(plan, Projection(tuple(columns)), (self.lower(plan.input),))
         kind = structure_kind(plan.input, self._strategy)
         operator = GroupBy(tuple(range(len(plan.keys))), tuple(aggregates), kind)
@@ -399,17 +399,15 @@ class Lowering:
         named: NamedAggregate,
         compiler: ExpressionCompiler,
         columns: list[CompiledExpression],
-    ) -> tuple[int | None, int | None]:
-        """The ordinals of an aggregate's argument and of the rows' own time, appended to the columns."""
-        values = values_of(named.call)
-        if not values:
-            return None, None
-        columns.append(compiler.column(values[0]))
-        column = len(columns) - 1
+    ) -> tuple[tuple[int, ...], int | None]:
+        """The ordinals of an aggregate's arguments and of the rows' own time, appended to the columns."""
+        first = len(columns)
+        columns.extend(compiler.column(value) for value in values_of(named.call))
+        arguments = tuple(range(first, len(columns)))
         if named.call.function not in ("FIRST", "LAST"):
-            return column, None
+            return arguments, None
         columns.append(compiler.column(_time_column(plan)))
-        return column, len(columns) - 1
+        return arguments, len(columns) - 1
 
 
 def is_everywhere(plan: Node) -> bool:

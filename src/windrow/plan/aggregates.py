@@ -7,10 +7,10 @@ can also take a part away again. What is not subtractable must look at the windo
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from windrow.plan.aggregate_class import AggregateClass
 from windrow.plan.expressions import AggregateCall, Expression, Literal
 from windrow.plan.functions import SignatureError, check_count
 from windrow.types import (
@@ -25,12 +25,6 @@ from windrow.types import (
     is_numeric,
     struct,
 )
-
-
-class AggregateClass(enum.Enum):
-    DISTRIBUTIVE = "distributive"
-    ALGEBRAIC = "algebraic"
-    HOLISTIC = "holistic"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from windrow.plan.user_aggregate import UserAggregate
 from windrow.types import Type
 
 Value = bool | int | float | Decimal | str | bytes | None
@@ -62,6 +63,7 @@ class AggregateCall:
     arguments: tuple[Expression, ...]
     type: Type
     distinct: bool = False
+    user: UserAggregate | None = None  # the aggregate of the user's own that is called
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from windrow.catalog import AggregateEntry, Catalog
+from windrow.catalog import Catalog
 from windrow.cql.binder.constants import read_as_time, read_number
 from windrow.cql.binder.scope import Scope
 from windrow.cql.syntax import CastSyntax, TypedLiteral, WindowedCall, span_of
@@ -25,6 +25,7 @@ from windrow.plan.expressions import (
     NamedAggregate,
 )
 from windrow.plan.functions import ALIASES, FUNCTIONS, TIME_PARTS, SignatureError, call, promoted, scalar_names
+from windrow.plan.user_aggregate import UserAggregate
 from windrow.types import (
     BINARY,
     BOOLEAN,
@@ -347,14 +348,14 @@ def _with_time_part(name: str, arguments: list[Expression], node: exp.Anonymous)
     return [Literal(str(part.value).upper(), STRING), *arguments[1:]]
 
 
-def _user_defined(entry: AggregateEntry, arguments: Sequence[Expression], node: exp.Anonymous) -> AggregateCall:
+def _user_defined(entry: UserAggregate, arguments: Sequence[Expression], node: exp.Anonymous) -> AggregateCall:
     usage = f"{entry.name}({', '.join(map(str, entry.arguments))})"
     if len(arguments) != len(entry.arguments):
         raise CqlTypeError(f"{entry.name} takes {len(entry.arguments)} arguments", span_of(node), f"write {usage}")
     for argument, wanted in zip(arguments, entry.arguments, strict=True):
         if common_type(argument.type, wanted) != wanted:
             raise CqlTypeError(f"{entry.name} takes {wanted}, this is {argument.type}", span_of(node), f"write {usage}")
-    return AggregateCall(entry.name, tuple(arguments), entry.result)
+    return AggregateCall(entry.name, tuple(arguments), entry.result, user=entry)
 
 
 def _misplaced_subquery(what: str, node: exp.Expr) -> CqlMeaningError:

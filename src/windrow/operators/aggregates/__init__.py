@@ -8,6 +8,7 @@ from windrow.operators.aggregates.float_sum import FloatSum
 from windrow.operators.aggregates.integer_sum import IntegerSum
 from windrow.operators.aggregates.ordered import AtEdgeOfTime, Median, Quantile, maximum, minimum
 from windrow.operators.aggregates.top import Top
+from windrow.operators.aggregates.user_defined import UserDefined
 from windrow.operators.aggregates.variance import StandardDeviation, Variance
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Quantile",
     "StandardDeviation",
     "Top",
+    "UserDefined",
     "Variance",
     "maximum",
     "minimum",

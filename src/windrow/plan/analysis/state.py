@@ -10,11 +10,13 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, replace
 
+from windrow.plan.aggregate_class import AggregateClass
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.analysis.closings import Closed, closes_groups, closes_partitions, closes_side
 from windrow.plan.analysis.rates import FOREVER, Rates
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.analysis.update_pattern import update_pattern
+from windrow.plan.expressions import AggregateCall
 from windrow.plan.nodes import (
     Alias,
     AntiJoin,
@@ -164,12 +166,13 @@ def _group_state(node: GroupBy, rates: Rates) -> tuple[StateEntry, ...]:
     groups = StateEntry("groups", Structure.GROUP_TABLE, rates.of(node).rows, until)
     if update_pattern(node.input) is not Pattern.MONOTONIC:
         return groups, _stored("input", node.input, rates)
-    holistic = [c.call.function for c in node.aggregates if _keeps_values(c.call.function)]
-    if holistic:
+    if any(_keeps_values(named.call) for named in node.aggregates):
         return groups, StateEntry("values", Structure.VALUE_COUNTS, rates.of(node.input).rows, until)
     return (groups,)
 
 
-def _keeps_values(function: str) -> bool:
-    aggregate = AGGREGATES.get(function)
-    return aggregate is not None and aggregate.kind.value == "holistic" and not aggregate.approximate
+def _keeps_values(call: AggregateCall) -> bool:
+    if call.user is not None:
+        return not call.user.is_subtractable
+    aggregate = AGGREGATES[call.function]
+    return aggregate.kind is AggregateClass.HOLISTIC and not aggregate.approximate

@@ -38,6 +38,7 @@ def _node(node: ExplainedNode) -> Json:
         "assumed": node.estimate.assumed,
         "columns": [{"name": name, "type": of} for name, of in node.columns],
         "keys": [list(key) for key in node.keys],
+        **({"notes": list(node.notes)} if node.notes else {}),
         "inputs": [_node(below) for below in node.inputs],
     }
 

@@ -9,7 +9,7 @@ from windrow.plan.analysis.lifetime import Lifetime, lifetime
 from windrow.plan.analysis.rates import Estimate, Rates, Statistics
 from windrow.plan.analysis.state import StateEntry, state_of, view_of
 from windrow.plan.analysis.update_pattern import update_pattern
-from windrow.plan.explain.operators import describe_operator, operator_name
+from windrow.plan.explain.operators import aggregate_notes, describe_operator, operator_name
 from windrow.plan.nodes import Node
 from windrow.plan.pattern import Pattern
 
@@ -24,6 +24,7 @@ class ExplainedNode:
     estimate: Estimate
     columns: tuple[tuple[str, str], ...]
     keys: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]  # how aggregates of the user's own are kept
     inputs: tuple[ExplainedNode, ...]
 
 
@@ -75,6 +76,7 @@ def _explained(node: Node, rates: Rates) -> ExplainedNode:
         estimate=rates.of(node),
         columns=tuple((field.name, str(field.type)) for field in node.schema),
         keys=tuple(sorted(tuple(sorted(key)) for key in keys(node))),
+        notes=aggregate_notes(node),
         inputs=tuple(_explained(below, rates) for below in node.inputs),
     )
 

@@ -129,6 +129,14 @@ def _group_by(node: GroupBy) -> str:
     return " computes ".join(part for part in (keys or "all rows", aggregates) if part)
 
 
+def aggregate_notes(node: Node) -> tuple[str, ...]:
+    """The class of each aggregate of the user's own, and what is done when rows leave."""
+    if not isinstance(node, GroupBy):
+        return ()
+    users = (named.call.user for named in node.aggregates)
+    return tuple(dict.fromkeys(user.description for user in users if user is not None))
+
+
 def _ordered(node: Sort | Limit) -> str:
     order = f"BY {', '.join(sort_key_text(key) for key in node.keys)}" if node.keys else ""
     if isinstance(node, Sort):

@@ -48,6 +48,7 @@ def _node_lines(node: ExplainedNode, first: str, rest: str) -> list[str]:
     bar = "│ " if node.inputs else "  "
     if node.operator in ("Window", "Stream") and node.lifetime.end != NEVER:
         lines.append(f"{rest}{bar}  lives from {node.lifetime.begin} to {node.lifetime.end}")
+    lines += [f"{rest}{bar}  {note}" for note in node.notes]
     lines += [f"{rest}{bar}  keeps {entry_text(entry)}" for entry in node.state]
     for position, below in enumerate(node.inputs):
         last = position == len(node.inputs) - 1

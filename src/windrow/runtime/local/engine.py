@@ -6,7 +6,7 @@ of the streams') has moved, everything before it is final: one segment of time i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -16,13 +16,14 @@ from windrow.batch import Batch, Dictionary, Segment, sql_type
 from windrow.catalog import Entry, Punctuation, QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop, TableChange, compile_query
-from windrow.errors import WindrowError
+from windrow.errors import AggregateError, WindrowError
 from windrow.operators import Predicate
 from windrow.physical.closings import closings_of
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.lower import contents_of
 from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Filter, Node, Stream
+from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.intake import Intake
 from windrow.runtime.local.measuring import Measuring
@@ -31,14 +32,17 @@ from windrow.runtime.local.sinks import sink_of
 from windrow.runtime.local.sources import rows_table, source_of, tables_of
 from windrow.runtime.local.tables import TableStore
 from windrow.session import Result, Session
+from windrow.types import Type
 from windrow.units import BEGINNING, FOREVER, parse_timestamp
 
 
 class Engine:
     """`windrow.connect(local=True)`."""
 
-    def __init__(self, folder: str | None = None, clock: Clock | None = None) -> None:
-        self.session = Session(folder)
+    def __init__(
+        self, folder: str | None = None, clock: Clock | None = None, aggregates: Sequence[UserAggregate] = ()
+    ) -> None:
+        self.session = Session(folder, aggregates)
         self.dictionary = Dictionary()
         self.watermark: int = BEGINNING
         self._clock = clock or SystemClock()
@@ -89,6 +93,27 @@ class Engine:
         if found is None:
             raise WindrowError(f"there is no query {name}", f"queries here: {', '.join(self._queries) or 'none'}")
         return found
+
+    def register_aggregate(
+        self,
+        name: str,
+        arguments: Sequence[Type],
+        result: Type,
+        functions: Any,
+        kind: str = "algebraic",
+        duplicate_sensitive: bool = True,
+        vectorized: bool = False,
+    ) -> None:
+        """Make an aggregate of your own known to CQL: see `Session.register_aggregate`."""
+        self.session.register_aggregate(name, arguments, result, functions, kind, duplicate_sensitive, vectorized)
+
+    def failures(self, aggregate: str) -> list[AggregateError]:
+        """What the functions of an aggregate of your own have raised; the newest are kept."""
+        found = self._aggregates.get(aggregate.upper())
+        if found is None:
+            known = ", ".join(self._aggregates) or "none"
+            raise WindrowError(f"there is no aggregate {aggregate}", f"aggregates of your own: {known}")
+        return list(found.failures.newest)
 
     def push(self, stream: str, rows: Any) -> None:
         """Hand over rows of a stream as they come; call `step` to see their effect."""
@@ -156,8 +181,13 @@ class Engine:
             "streams": streams,
             "tables": tables,
             "queries": sorted(self._queries),
+            "aggregates": {name: {"failures": own.failures.count} for name, own in self._aggregates.items()},
             "state_rows": self._dataflow.state_rows(),
         }
+
+    @property
+    def _aggregates(self) -> dict[str, UserAggregate]:
+        return self.session.catalog.aggregates
 
     def close(self) -> None:
         self.session.close()
