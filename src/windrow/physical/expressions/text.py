@@ -9,11 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.arrow import column_from_arrow, column_to_arrow
 from windrow.batch.column import Column
 from windrow.batch.dictionary import Dictionary
+from windrow.physical.expressions import utf8
 from windrow.physical.expressions.arithmetic import Kernel
 from windrow.physical.expressions.casts import cast
+from windrow.physical.expressions.utf8 import Texts
 from windrow.physical.expressions.vectors import spread
 from windrow.types import BINARY, STRING, Type
 
@@ -60,7 +63,7 @@ def concatenated(arguments: list[Column], of: Type, dictionary: Dictionary) -> C
 
 
 def upper(texts: pa.Array) -> pa.Array:
-    """Whole texts, as Java does it: one letter may become two. Arrow goes letter by letter."""
+    """Whole texts, as Java does it: one letter may become two. Arrow goes letter by letter, so others are Python's."""
     if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
         return pc.ascii_upper(texts)
     return pa.array([None if text is None else text.upper() for text in texts.to_pylist()], pa.string())
@@ -96,71 +99,81 @@ def regexp_like(texts: pa.Array, patterns: pa.Array) -> pa.Array:
     return _with_constant(texts, patterns, match)
 
 
-def starts_with(texts: pa.Array, patterns: pa.Array) -> pa.Array:
-    return _with_constant(texts, patterns, lambda values, pattern: pc.starts_with(values, pattern))
+def starts_with(texts: pa.Array, searches: pa.Array) -> pa.Array:
+    return _has(utf8.STARTS, texts, searches)
 
 
-def ends_with(texts: pa.Array, patterns: pa.Array) -> pa.Array:
-    return _with_constant(texts, patterns, lambda values, pattern: pc.ends_with(values, pattern))
+def ends_with(texts: pa.Array, searches: pa.Array) -> pa.Array:
+    return _has(utf8.ENDS, texts, searches)
 
 
-def contains(texts: pa.Array, patterns: pa.Array) -> pa.Array:
-    return _with_constant(texts, patterns, lambda values, pattern: pc.match_substring(values, pattern))
+def contains(texts: pa.Array, searches: pa.Array) -> pa.Array:
+    return _has(utf8.CONTAINS, texts, searches)
 
 
-def position(patterns: pa.Array, texts: pa.Array) -> pa.Array:
+def _has(where: int, texts: pa.Array, searches: pa.Array) -> pa.Array:
+    return pa.array(utf8.has(where, Texts.of(texts), Texts.of(searches)), mask=~_valid(texts, searches))
+
+
+def position(searches: pa.Array, texts: pa.Array) -> pa.Array:
     """Counted in characters from 1; 0 when it is not there."""
-    found = [
-        None if None in (t, p) else t.find(p) + 1 for p, t in zip(patterns.to_pylist(), texts.to_pylist(), strict=True)
-    ]
-    return pa.array(found, pa.int32())
+    found = utf8.positions(Texts.of(texts), Texts.of(searches))
+    return pa.array(found.astype(np.int32), mask=~_valid(searches, texts))
 
 
 def replaced(texts: pa.Array, searches: pa.Array, replacements: pa.Array) -> pa.Array:
-    parts = zip(texts.to_pylist(), searches.to_pylist(), replacements.to_pylist(), strict=True)
-    values = [None if None in (t, s, r) else (t.replace(s, r) if s else t) for t, s, r in parts]
-    return pa.array(values, pa.string())
+    made = utf8.replaced(Texts.of(texts), Texts.of(searches), Texts.of(replacements))
+    return made.to_arrow(_valid(texts, searches, replacements))
 
 
 def split_part(texts: pa.Array, delimiters: pa.Array, numbers: pa.Array) -> pa.Array:
-    def part(text: str | None, delimiter: str | None, number: int | None) -> str | None:
-        if text is None or delimiter is None or number is None or number == 0:
-            return None
-        parts = text.split(delimiter) if delimiter else [text]
-        place = number - 1 if number > 0 else len(parts) + number
-        return parts[place] if 0 <= place < len(parts) else ""
-
-    rows = zip(texts.to_pylist(), delimiters.to_pylist(), numbers.to_pylist(), strict=True)
-    return pa.array([part(*row) for row in rows], pa.string())
+    """Counted from 1, or from the end when negative; there is no part 0."""
+    which = _whole(numbers)
+    return utf8.parts(Texts.of(texts), Texts.of(delimiters), which).to_arrow(
+        _valid(texts, delimiters, numbers) & (which != 0)
+    )
 
 
 def substring(texts: pa.Array, starts: pa.Array, lengths: pa.Array | None = None) -> pa.Array:
     """Counted from 1; a negative start counts from the end; 0 is 1."""
-
-    def cut(text: str | None, start: int | None, length: int | None) -> str | None:
-        if text is None or start is None or (lengths is not None and length is None):
-            return None
-        begin = start - 1 if start > 0 else (len(text) + start if start < 0 else 0)
-        end = len(text) if length is None else begin + max(0, length)
-        return text[max(0, begin) : max(0, end)]
-
-    counts = lengths.to_pylist() if lengths is not None else [None] * len(texts)
-    rows = zip(texts.to_pylist(), starts.to_pylist(), counts, strict=True)
-    return pa.array([cut(*row) for row in rows], pa.string())
+    start, sizes = _whole(starts), _characters(texts)
+    begins = np.where(start > 0, start - 1, np.where(start < 0, sizes + start, 0))
+    if lengths is None:
+        return utf8.sliced(Texts.of(texts), begins, sizes).to_arrow(_valid(texts, starts))
+    ends = begins + np.maximum(_whole(lengths), 0)
+    return utf8.sliced(Texts.of(texts), begins, ends).to_arrow(_valid(texts, starts, lengths))
 
 
 def left(texts: pa.Array, lengths: pa.Array) -> pa.Array:
-    rows = zip(texts.to_pylist(), lengths.to_pylist(), strict=True)
-    return pa.array([None if None in (t, n) else t[: max(0, n)] for t, n in rows], pa.string())
+    ends = _whole(lengths)
+    return utf8.sliced(Texts.of(texts), np.zeros(len(ends), np.int64), ends).to_arrow(_valid(texts, lengths))
 
 
 def right(texts: pa.Array, lengths: pa.Array) -> pa.Array:
-    rows = zip(texts.to_pylist(), lengths.to_pylist(), strict=True)
-    return pa.array([None if None in (t, n) else (t[-n:] if n > 0 else "") for t, n in rows], pa.string())
+    sizes = _characters(texts)
+    begins = sizes - np.maximum(_whole(lengths), 0)
+    return utf8.sliced(Texts.of(texts), begins, sizes).to_arrow(_valid(texts, lengths))
+
+
+def _valid(*arrays: pa.Array) -> Bools:
+    """Where none is null."""
+    valid = np.ones(len(arrays[0]), np.bool_)
+    for array in arrays:
+        if array.null_count:
+            valid &= np.asarray(array.is_valid())
+    return valid
+
+
+def _whole(numbers: pa.Array) -> Int64s:
+    return np.asarray(pc.fill_null(numbers.cast(pa.int64()), 0))
+
+
+def _characters(texts: pa.Array) -> Int64s:
+    return np.asarray(pc.fill_null(pc.utf8_length(texts), 0)).astype(np.int64)
 
 
 def _with_constant(texts: pa.Array, patterns: pa.Array, match: Callable[[pa.Array, str], pa.Array]) -> pa.Array:
-    """Arrow matches against one pattern at a time; different patterns are taken one after the other."""
+    """Patterns are compiled by Arrow, one at a time: different ones, of which there are few, after one another."""
     different = pc.unique(patterns)
     result = pa.nulls(len(texts), pa.bool_())
     for pattern in different.to_pylist():

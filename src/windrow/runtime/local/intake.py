@@ -282,7 +282,8 @@ def _read_durations(values: pa.Array) -> pa.Array:
         return values.cast(pa.duration("us"), safe=values.type.unit != "ns")
     if not pa.types.is_string(values.type):
         return values.cast(pa.int64()).view(pa.duration("us"))
-    return pa.array([None if text is None else _duration(text) for text in values.to_pylist()], pa.duration("us"))
+    texts = values.dictionary_encode()  # our own words for units: read once for each different text
+    return pa.array([_duration(text) for text in texts.dictionary.to_pylist()], pa.duration("us")).take(texts.indices)
 
 
 def _duration(text: str) -> int:
@@ -300,13 +301,13 @@ def _read_times(values: pa.Array) -> pa.Array:
         return values.cast(pa.timestamp("us", "UTC")).view(pa.int64())
 
 
-def _cast_each(values: pa.Array, wanted: pa.DataType) -> tuple[pa.Array, Bools]:
-    """One value at a time: only for batches in which something is wrong."""
-    results, wrong = [], np.zeros(len(values), np.bool_)
-    for place in range(len(values)):
-        try:
-            results.append(_checked_cast(values.slice(place, 1), wanted)[0])
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-            results.append(pa.scalar(None, wanted))
-            wrong[place] = True
-    return pa.concat_arrays([pa.repeat(scalar, 1) for scalar in results]), wrong
+def _cast_each(values: pa.Array, wanted: pa.DataType) -> tuple[pa.Array, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """Halves, and halves of those that do not fit, down to the wrong values: a few casts for each of them."""
+    try:
+        return _checked_cast(values, wanted), np.zeros(len(values), np.bool_)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        if len(values) == 1:
+            return pa.nulls(1, wanted), np.ones(1, np.bool_)
+    half = len(values) // 2
+    (one, wrong), (other, also_wrong) = (_cast_each(part, wanted) for part in (values[:half], values[half:]))
+    return pa.concat_arrays([one, other]), np.concatenate([wrong, also_wrong])
