@@ -11,6 +11,7 @@ from generated_streams import SECOND, START
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from local_runs import TIMESTAMP, answers, table_of
+from own_aggregates import OWN
 from sql_oracle import Row
 
 from windrow.errors import WindrowError
@@ -101,6 +102,7 @@ def test_same_answers_and_not_more_state(query: str, streams: dict[str, list[Row
     "query",
     [
         "SELECT k, COUNT(*) AS n, MEDIAN(v) AS middle FROM s GROUP BY k",
+        "SELECT k, TOP(2, b) AS t, SQUARES(v) AS q, SPAN(v) AS w FROM s GROUP BY k",
         "SELECT s.v, t.v AS w FROM s, t WHERE s.k = t.k",
         "SELECT s.k, COUNT(*) AS n FROM s, t WHERE s.k = t.k GROUP BY s.k",
         "SELECT k, v FROM s [PARTITION BY k ROWS 2]",
@@ -108,7 +110,7 @@ def test_same_answers_and_not_more_state(query: str, streams: dict[str, list[Row
 )
 def test_state_follows_the_keys_that_are_open(query: str, strategy: str) -> None:
     """One key after the other comes, has three rows, and is closed."""
-    engine = Engine()
+    engine = Engine(aggregates=OWN)
     closing = "PUNCTUATION WHERE last BY k"
     engine.sql(f"SET strategy = {strategy}; {''.join(DECLARED.format(name=n, closing=closing) for n in 'st')}")
     engine.query(query)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cases import CALENDAR, FIFO, HASH, LIST
+from cases import CALENDAR, FIFO, HASH, LIST, own
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from running import Node, Source, answers, interesting_instants, run, stream
@@ -18,7 +18,7 @@ from windrow.operators import (
     RangeLifetime,
     TimeWindow,
 )
-from windrow.operators.aggregates import Count, IntegerSum, Median, OverDistinct, Variance, maximum
+from windrow.operators.aggregates import Count, IntegerSum, Median, OverDistinct, Top, Variance, maximum
 from windrow.operators.punctuated import ClosedOnBoth, PunctuatedGroupBy, PunctuatedJoin, PunctuatedPartitions
 from windrow.types import BIGINT
 
@@ -27,6 +27,7 @@ GROUPS = GroupBy(
     (0,), (Count(), IntegerSum(1, BIGINT), Median(1), OverDistinct(Count(1)), Variance(1), maximum(2)), HASH
 )
 TWO_KEYS = GroupBy((1, 0), (Count(), OverDistinct(IntegerSum(1, BIGINT))), HASH)
+OWN_AND_TOP = GroupBy((0,), (Top(2, 2, Dictionary()), own("SQUARES", 1), own("MERGED_SQUARES", 1)), HASH)
 JOINS = {
     kind.name: Join((0,), (0,), None, left_structure=kind, right_structure=kind) for kind in (CALENDAR, HASH, LIST)
 }
@@ -60,6 +61,10 @@ PLANS = {
     ),
     "join of windows": (lambda: windowed(FIFO_JOIN), lambda: windowed(FIFO_JOIN, CL, CR)),
     "groups": (lambda: Node(GROUPS, L), lambda: Node(PunctuatedGroupBy(GROUPS, (0,)), L, CL)),
+    "groups with one's own aggregates and TOP": (
+        lambda: Node(OWN_AND_TOP, L),
+        lambda: Node(PunctuatedGroupBy(OWN_AND_TOP, (0,)), L, CL),
+    ),
     "groups, a part of the key": (
         lambda: Node(TWO_KEYS, L),
         lambda: Node(PunctuatedGroupBy(TWO_KEYS, (1,)), L, CL),

@@ -52,11 +52,9 @@ class DistinctValues:
 
     def clear(self, ids: Int64s) -> None:
         assert isinstance(self._inner, Clearable), self._inner
-        known = self._values.known()
-        if len(known):
-            gone = known[np.isin(self._values.columns(known)[0].values, ids)]
-            self._counts.clear(gone)
-            self._values.forget(gone)
+        gone = values_of_groups(self._values, ids)
+        self._counts.clear(gone)
+        self._values.forget(gone)
         self._inner.clear(ids)
 
     def snapshot(self, known: Container[str]) -> Snapshot:
@@ -67,6 +65,12 @@ class DistinctValues:
 
     def _parts(self) -> Mapping[str, Part]:
         return {"values": self._values, "counts": self._counts, "inner": self._inner}
+
+
+def values_of_groups(values: KeyDirectory, groups: Int64s) -> Int64s:
+    """The ids of the values of some groups; the first column of a value is its group."""
+    known = values.known()
+    return known[np.isin(values.columns(known)[0].values, groups)] if len(known) else known
 
 
 @compiled

@@ -20,6 +20,7 @@ from windrow.batch.column import Column
 from windrow.batch.compiled import compiled
 from windrow.batch.dictionary import Dictionary
 from windrow.operators.aggregates.aggregate import GroupEvents
+from windrow.operators.aggregates.distinct_values import values_of_groups
 from windrow.operators.aggregates.in_order import NO_RANKS, column_like, in_order, ranks_of
 from windrow.operators.aggregates.ordered_values import OrderedValues, change_count, element_at
 from windrow.state.key_directory import KeyDirectory
@@ -78,6 +79,12 @@ class MostFrequent:
         fields = pa.StructArray.from_arrays([column_to_arrow(items), pa.array(-found[:, 0])], names=["item", "count"])
         lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), fields)
         return column_from_arrow(lists, self._dictionary, type_of_top(like.type))
+
+    def clear(self, ids: Int64s) -> None:
+        gone = values_of_groups(self._values, ids)
+        self._counts.clear(gone)
+        self._values.forget(gone)
+        self._trees.clear(ids)
 
     def snapshot(self, known: Container[str]) -> Snapshot:
         return snapshot_parts(self._parts(), known)

@@ -24,6 +24,7 @@ from windrow.batch.column import Column
 from windrow.batch.dictionary import Dictionary
 from windrow.errors import AggregateError
 from windrow.operators.aggregates.aggregate import Accumulator, GroupEvents
+from windrow.operators.aggregates.distinct_values import values_of_groups
 from windrow.operators.aggregates.merge_tree import MergeTrees, Numbers
 from windrow.operators.aggregates.merging import over_instants, powers, reduced, running
 from windrow.operators.aggregates.user_functions import ABSENT, FAILED, States, UserFunctions, concat_states
@@ -146,6 +147,10 @@ class Subtracting:
             each = self._functions.merged(held, each)
         return running(self._functions, each, starts)
 
+    def clear(self, ids: Int64s) -> None:
+        self._states.write(ids, self._functions.absent(len(ids)))
+        self._counts.clear(ids)
+
     def snapshot(self, known: Container[str]) -> Snapshot:
         return snapshot_parts(self._parts(), known)
 
@@ -266,6 +271,16 @@ class Merging:
         longest = int(group.max()) + 1 if len(group) else 0
         self._numbers.of_group.reserve(longest)
         return self._numbers.heights(group)
+
+    def clear(self, ids: Int64s) -> None:
+        gone = values_of_groups(self._values, ids)
+        if not len(gone):
+            return
+        group, every = self._values.columns(gone)[0].values, np.ones(len(gone), np.bool_)
+        self._take_out(group, gone)
+        self._numbers.change(group, gone, ~every, every, int(group.max()) + 1, self._values.capacity)
+        self._counts.clear(gone)
+        self._values.forget(gone)
 
     def snapshot(self, known: Container[str]) -> Snapshot:
         return snapshot_parts(self._parts(), known)
