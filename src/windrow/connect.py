@@ -56,7 +56,7 @@ def connect(
 
         return Engine(folder, aggregates=aggregates)
     if aggregates:
-        raise WindrowError("aggregates are for engines in this process", "write engine.register_aggregate(...)")
+        raise WindrowError("aggregates of your own run in this process only", "write windrow.connect(local=True, ...)")
     if folder is not None:
         raise WindrowError("folder is for engines in this process", "write checkpoint=... on Spark")
     try:
