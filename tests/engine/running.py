@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -106,7 +107,9 @@ def answer(changes: Batch, instant: int) -> Counter[Row]:
 
 
 def hashable(value: Any) -> Any:
-    """Lists and structs as tuples."""
+    """Lists and structs as tuples, and one NaN for all."""
+    if isinstance(value, float) and value != value:
+        return math.nan
     if isinstance(value, dict):
         return hashable(list(value.values()))
     return tuple(map(hashable, value)) if isinstance(value, list | tuple) else value

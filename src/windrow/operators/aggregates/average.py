@@ -10,7 +10,7 @@ from windrow.batch.arrays import Array, Bools, Int64s
 from windrow.batch.column import WIDE, Column, column, dtype_of
 from windrow.batch.wide import as_doubles, averaged, totals
 from windrow.operators.aggregates.aggregate import GroupEvents
-from windrow.operators.aggregates.float_sum import DigitSums
+from windrow.operators.aggregates.float_sum import DigitSums, exact
 from windrow.operators.aggregates.integer_sum import LimbSums, Sums
 from windrow.types import DOUBLE, DecimalType
 
@@ -55,9 +55,8 @@ class FloatAverage:
 
 class FloatAverages(DigitSums):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
-        doubles = values[0].values.astype(np.float64)
-        sums, _, count = self.sums(events, doubles, values[0].valid_mask())
-        return column(DOUBLE, sums / np.maximum(count, 1), count > 0)
+        sums = self.sums(events, exact(values[0].values.astype(np.float64)), values[0].valid_mask())
+        return column(DOUBLE, sums.doubles / np.maximum(sums.values, 1), sums.values > 0)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ Adding costs three additions; reading costs a pass over the digits. (The idea is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ldexp
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,39 @@ from windrow.state.keyed_arrays import KeyedArrays
 from windrow.types import DOUBLE
 
 _DIGIT = 0xFFFFFFFF
-_LOWEST = 1152  # added to exponents, so that the places of digits are never negative
+_LOWEST = 2400  # added to exponents, so that the places of digits are never negative, nor those of squares
 _SPARE = 3  # digits above the highest exponent: the mantissa's own, and carries
+
+
+class Exact(NamedTuple):
+    """Numbers as integers times powers of two; those that are not finite are 0 and marked as `special`."""
+
+    whole: Int64s
+    exponent: Int64s
+    special: Int64s  # 1 infinity, 2 minus infinity, 3 NaN
+
+
+class Sums(NamedTuple):
+    """Sums as a double and what it lacks, both times a power of two, and how many values each has."""
+
+    total: Floats
+    rest: Floats
+    exponent: Int64s
+    values: Int64s
+
+    @property
+    def doubles(self) -> Floats:
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ldexp(self.total, self.exponent.astype(np.int32))
+
+
+def exact(values: Floats) -> Exact:
+    finite = np.isfinite(values)
+    mantissa, exponent = np.frexp(np.where(finite, values, 0.0))
+    # Subnormals have fewer bits, but their mantissas are whole at the same exponent all the same.
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    special = np.where(finite, 0, np.where(np.isnan(values), 3, np.where(values > 0, 1, 2)))
+    return Exact(whole, exponent.astype(np.int64) - 53, special)
 
 
 @dataclass(frozen=True)
@@ -62,24 +93,19 @@ class DigitSums(KeyedArrays):
         super().clear(ids)
         self["lowest"] = lowest
 
-    def sums(self, events: GroupEvents, values: Floats, valid: Bools) -> tuple[Floats, Floats, Int64s]:
-        """After each telling event: the sum as a double and what it lacks, and the count of values."""
+    def sums(self, events: GroupEvents, values: Exact, valid: Bools) -> Sums:
+        """The sum after each telling event."""
         self.reserve(events.capacity)
         change = events.change * valid
         count = counted(events.group, change, events.telling, events.tellings, self["count"])
-        finite = np.isfinite(values)
-        mantissa, exponent = np.frexp(np.where(finite, values, 0.0))
-        whole = np.ldexp(mantissa, 53).astype(np.int64)
-        # Subnormals have fewer bits, but their mantissas are whole at the same exponent all the same.
-        places = exponent.astype(np.int64) - 53 + _LOWEST
-        self._cover(places[whole != 0])
+        places = values.exponent + _LOWEST
+        self._cover(places[values.whole != 0])
         first, shift = places // 32 - self["lowest"][0], places % 32
-        special = np.where(finite, 0, np.where(np.isnan(values), 3, np.where(values > 0, 1, 2)))
         told = _sum(
-            events.group, change, whole, first, shift, special, events.telling, events.tellings,
+            events.group, change, values.whole, first, shift, values.special, events.telling, events.tellings,
             self["digits"], self["special"], (int(self["lowest"][0])) * 32 - _LOWEST,
         )  # fmt: skip
-        return (*told, count)
+        return Sums(*told, count)
 
     def _cover(self, places: Int64s) -> None:
         """Make the row of digits long enough for these places."""
@@ -100,9 +126,8 @@ class DigitSums(KeyedArrays):
 
 class FloatSums(DigitSums):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
-        doubles = values[0].values.astype(np.float64)
-        sums, _, count = self.sums(events, doubles, values[0].valid_mask())
-        return column(DOUBLE, sums, count > 0)
+        sums = self.sums(events, exact(values[0].values.astype(np.float64)), values[0].valid_mask())
+        return column(DOUBLE, sums.doubles, sums.values > 0)
 
 
 def _spread(digits: Array, wider: Array, offset: int) -> None:
@@ -124,8 +149,8 @@ def _sum(
     digits: Int64s,
     specials: Int64s,
     exponent: int,
-) -> tuple[Floats, Floats]:
-    told, rest = np.empty(tellings, np.float64), np.empty(tellings, np.float64)
+) -> tuple[Floats, Floats, Int64s]:
+    told, rest, exponents = np.empty(tellings, np.float64), np.empty(tellings, np.float64), np.zeros(tellings, np.int64)
     scratch = np.empty(digits.shape[1], np.int64)
     place = 0
     for i in range(len(group)):
@@ -140,7 +165,7 @@ def _sum(
                 digits[g, first[i] + 1] += change[i] * ((low >> 32) + (high & _DIGIT))
                 digits[g, first[i] + 2] += change[i] * (high >> 32)
         if telling[i]:
-            told[place], rest[place] = _read(digits, g, scratch, exponent)
+            told[place], rest[place], exponents[place] = _read(digits, g, scratch, exponent)
             if specials[g, 2] > 0 or (specials[g, 0] > 0 and specials[g, 1] > 0):
                 told[place] = np.nan
             elif specials[g, 0] > 0:
@@ -148,12 +173,12 @@ def _sum(
             elif specials[g, 1] > 0:
                 told[place] = -np.inf
             place += 1
-    return told, rest
+    return told, rest, exponents
 
 
 @compiled
-def _read(digits: Int64s, group: int, scratch: Int64s, exponent: int) -> tuple[float, float]:
-    """The sum as a double, and a second double that holds what the first lacks. Carries are made in place."""
+def _read(digits: Int64s, group: int, scratch: Int64s, exponent: int) -> tuple[float, float, int]:
+    """The sum as a double, what it lacks, and the power of two that both are times. Carries are made in place."""
     width = digits.shape[1]
     for i in range(width - 1):
         carry = digits[group, i] >> 32
@@ -187,4 +212,4 @@ def _read(digits: Int64s, group: int, scratch: Int64s, exponent: int) -> tuple[f
     scale = exponent + 32 * (top - 3)
     if negative:
         total, lower = -total, -lower
-    return ldexp(total, scale), ldexp(lower, scale)
+    return total, lower, scale

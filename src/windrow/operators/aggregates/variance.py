@@ -1,7 +1,8 @@
 """VAR(x) and STDDEV(x) of the sample, from exact sums of the values and of their squares.
 
-A square of a double is exactly two doubles, so the sums are exact whatever has come and gone. The difference of the two
-sums, where digits cancel, is taken with twice the digits of a double.
+A square of a double is exactly two doubles times a power of two, so the sums are exact whatever has come and gone. The
+difference of the two sums, where digits cancel, is taken with twice the digits of a double, and near one in size: only
+the result may be too large or too small for a double.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from windrow.batch.arrays import Floats, Int64s
 from windrow.batch.column import Column, column
 from windrow.batch.compiled import compiled
 from windrow.operators.aggregates.aggregate import GroupEvents
-from windrow.operators.aggregates.float_sum import DigitSums
+from windrow.operators.aggregates.float_sum import DigitSums, Exact, Sums, exact
 from windrow.state.snapshot import Piece, Snapshot, restore_parts, snapshot_parts
 from windrow.types import DOUBLE
 
@@ -73,12 +74,28 @@ class Variances:
 
     def _variance(self, events: GroupEvents, values: Column) -> tuple[Floats, Int64s]:
         doubles, valid = values.values.astype(np.float64), values.valid_mask()
-        squares, errors = _squared(doubles)
-        total, total_rest, count = self._sum.sums(events, doubles, valid)
-        square, square_rest, _ = self._squares.sums(events, squares, valid)
-        error, _, _ = self._errors.sums(events, errors, valid)
-        variance = _spread_of(total, total_rest, square, square_rest, error, count)
-        return np.where(np.isfinite(total), variance, np.nan), count
+        mantissa, power = np.frexp(np.where(np.isfinite(doubles), doubles, 0.0))
+        squares, errors = (_shifted(exact(part), 2 * power) for part in _squared(mantissa))
+        total = self._sum.sums(events, exact(doubles), valid)
+        square, error = self._squares.sums(events, squares, valid), self._errors.sums(events, errors, valid)
+        half = (np.frexp(square.total)[1] + square.exponent + 1) // 2
+        variance = _spread_of(
+            *_near_one(total, half), *_near_one(square, 2 * half), *_near_one(error, 2 * half), total.values
+        )
+        with np.errstate(over="ignore", under="ignore"):
+            variance = np.ldexp(variance, (2 * half).astype(np.int32))
+        return np.where(np.isfinite(total.total), variance, np.nan), total.values
+
+
+def _shifted(values: Exact, power: Int64s) -> Exact:
+    return values._replace(exponent=values.exponent + power)
+
+
+def _near_one(sums: Sums, power: Int64s) -> tuple[Floats, Floats]:
+    """Sums divided by a power of two."""
+    down = (sums.exponent - power).astype(np.int32)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(sums.total, down), np.ldexp(sums.rest, down)
 
 
 class StandardDeviations(Variances):
@@ -105,14 +122,18 @@ def _squared(values: Floats) -> tuple[Floats, Floats]:
     squares, errors = np.empty(len(values), np.float64), np.empty(len(values), np.float64)
     for i in range(len(values)):
         squares[i], errors[i] = _product(values[i], values[i])
-        if not np.isfinite(errors[i]):
-            errors[i] = 0.0
     return squares, errors
 
 
 @compiled
 def _spread_of(
-    total: Floats, total_rest: Floats, square: Floats, square_rest: Floats, error: Floats, count: Int64s
+    total: Floats,
+    total_rest: Floats,
+    square: Floats,
+    square_rest: Floats,
+    error: Floats,
+    error_rest: Floats,
+    count: Int64s,
 ) -> Floats:
     """(Σx² − (Σx)²/n) / (n − 1), the difference in double-double arithmetic."""
     variance = np.empty(len(total), np.float64)
@@ -127,6 +148,6 @@ def _spread_of(
         # Both are of one size where digits cancel, so this difference is exact; the small parts make up for the rest.
         taken = square[i] - difference
         difference_rest = (square[i] - (difference + taken)) + (taken - quotient)
-        value = difference + (difference_rest + square_rest[i] + error[i] - rest)
+        value = difference + (difference_rest + square_rest[i] + error[i] + error_rest[i] - rest)
         variance[i] = max(value, 0.0) / max(n - 1.0, 1.0)
     return variance
