@@ -121,6 +121,8 @@ def test_codes_never_change(bursts):
         codes = dictionary.encode(pa.array(burst, pa.string())).tolist()
         for text, code in zip(burst, codes, strict=True):
             assert given_out.setdefault(text, code) == code
+        in_order = [text for text, code in sorted(given_out.items(), key=lambda known: dictionary.ranks()[known[1]])]
+        assert in_order == sorted(given_out, key=str.encode), "places follow new strings"
         saved.append(dictionary.added_since(count))
         count = len(dictionary)
     assert len(dictionary) == len(given_out) == len(set(given_out.values()))

@@ -28,6 +28,7 @@ class Dictionary:
         self._bytes: Array = np.zeros(4096, np.uint8)
         self._offsets: Int64s = np.zeros(256, np.int64)
         self._table: Int32s = np.zeros(_SMALLEST_TABLE, np.int32)
+        self._sorted: Int64s = np.zeros(0, np.int64)  # codes in the order of their strings, as of the last ranks
         self._ranks: Int64s = np.zeros(0, np.int64)
         self._hashes: Array = np.zeros(0, np.uint64)
 
@@ -61,11 +62,18 @@ class Dictionary:
         return self._strings(0, self._count).take(codes).cast(type)
 
     def ranks(self) -> Int64s:
-        """The place of each code in byte order; the order of two codes never changes, their places may."""
-        if len(self._ranks) != self._count:
-            order = pc.array_sort_indices(self._strings(0, self._count)).to_numpy(zero_copy_only=False)
+        """The place of each code in byte order; the order of two codes never changes, their places may.
+
+        Only strings that are new since the last call are sorted; the others are known to be in order.
+        """
+        known = len(self._sorted)
+        if known != self._count:
+            new = pc.array_sort_indices(self._strings(known, self._count)).to_numpy(zero_copy_only=False)
+            codes = new.astype(np.int64) + known
+            places = _places(codes, self._sorted, self._bytes, self._offsets)
+            self._sorted = np.insert(self._sorted, places, codes)
             self._ranks = np.empty(self._count, np.int64)
-            self._ranks[order] = np.arange(self._count)
+            self._ranks[self._sorted] = np.arange(self._count)
         return self._ranks
 
     def hashes(self) -> Array:
@@ -170,3 +178,30 @@ def _rebuild(kept: Array, offsets: Int64s, table: Int32s, count: int) -> None:
         while table[place] != 0:
             place = (place + 1) & mask
         table[place] = code + 1
+
+
+@compiled
+def _places(codes: Int64s, among: Int64s, kept: Array, offsets: Int64s) -> Int64s:
+    """Where strings go among others in order; both are sorted, and no string is in both."""
+    places = np.empty(len(codes), np.int64)
+    low = 0
+    for i in range(len(codes)):
+        high = len(among)
+        while low < high:
+            middle = (low + high) // 2
+            if _is_before(kept, offsets, among[middle], codes[i]):
+                low = middle + 1
+            else:
+                high = middle
+        places[i] = low
+    return places
+
+
+@compiled
+def _is_before(kept: Array, offsets: Int64s, one: int, other: int) -> bool:
+    start, start_other = offsets[one], offsets[other]
+    length, length_other = offsets[one + 1] - start, offsets[other + 1] - start_other
+    for i in range(min(length, length_other)):
+        if kept[start + i] != kept[start_other + i]:
+            return kept[start + i] < kept[start_other + i]  # type: ignore[no-any-return]
+    return length < length_other  # type: ignore[no-any-return]
