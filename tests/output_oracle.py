@@ -16,7 +16,18 @@ from sql_oracle import Row, answer_at, in_view, stream_order
 
 from windrow.batch import arrow_type
 from windrow.plan.analysis.refreshes import slides_below, windows_below
-from windrow.plan.nodes import Alias, AppendOnly, GroupBy, Node, OutputKind, OutputStream, Project, Stream, Windowed
+from windrow.plan.nodes import (
+    Alias,
+    AppendOnly,
+    GroupBy,
+    Node,
+    OutputKind,
+    OutputStream,
+    Project,
+    Stream,
+    Union,
+    Windowed,
+)
 from windrow.plan.schema import Field, unqualified
 from windrow.plan.windows import RowCount
 
@@ -75,8 +86,16 @@ def _source(plan: Node, world: World) -> Stream:
 
 
 def told(plan: Node, world: World) -> dict[int, Bag]:
-    """What an append-only stream of results tells, by instant."""
+    """What an append-only stream of results tells, by instant.
+
+    Results of INTERNAL windows stay: what they tell is ISTREAM, and for a periodic aggregate its value at each refresh.
+    """
     assert isinstance(plan, OutputStream | AppendOnly), plan
+    if isinstance(plan, AppendOnly) and isinstance(plan.input, Union):
+        branches = [told(AppendOnly(side), world) for side in plan.input.inputs]
+        return {
+            time: sum((b.get(time, Counter()) for b in branches), Counter()) for time in {*branches[0], *branches[1]}
+        }
     if isinstance(plan, AppendOnly) and not (_is_grouped(plan.input) and slide_of(plan)):
         return _differences(plan.input, world, gained)
     if isinstance(plan, OutputStream) and plan.kind is OutputKind.DSTREAM:

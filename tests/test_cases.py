@@ -32,9 +32,7 @@ STRATEGIES = ("upa", "direct", "nt")
 OPTIMIZER = ("on", "off")
 
 # Cases that no runtime gives yet, by file. A case that begins to hold turns red, so that it is taken out of here.
-AWAITED: dict[str, str] = {
-    "internal: one window is external: results end with its rows": "INTERNAL beside external windows is not run yet",
-}
+AWAITED: dict[str, str] = {}
 
 CASES = all_cases()
 

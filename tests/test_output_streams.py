@@ -180,6 +180,20 @@ def test_windows_on_streams_of_results(
     _runs(data.draw(st.sampled_from(OUTER)).format(q=inner), streams, cuts, strategy)
 
 
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), streams=streams_of_rows, cuts=some_cuts, strategy=strategies)
+def test_internal_windows(data: st.DataObject, streams: dict[str, list[Row]], cuts: list[int], strategy: str) -> None:
+    """All windows internal: alone, below a window, and as WSTREAM."""
+    slide = data.draw(st.one_of(st.just(""), slides))
+    form = data.draw(st.sampled_from(["{q}", "WSTREAM [ROWS 3]", "WSTREAM [RANGE 2 SECONDS]", *OUTER]))
+    if form.startswith("WSTREAM"):
+        query = f"SELECT {form} {data.draw(bodies(slide, BODIES))}"
+    else:
+        query = form.format(q=f"SELECT {data.draw(bodies(slide, BODIES, ' INTERNAL'))}")
+    assume("JOIN r" not in query or form.startswith("WSTREAM"))
+    _runs(query, streams, cuts, strategy)
+
+
 @pytest.mark.parametrize("window", ["[RANGE 3 SECONDS INTERNAL]", "[ROWS 2 INTERNAL]"])
 def test_internal_windows_keep_what_istream_tells(window: str) -> None:
     external = window.replace(" INTERNAL", "")

@@ -163,6 +163,22 @@ def test_internal_windows_besides_joins() -> None:
     assert pattern("SELECT name FROM s [RANGE 1 MINUTE INTERNAL] JOIN r ON s.a = r.a") is STR
 
 
+def test_external_parts_beside_internal_windows() -> None:
+    """Ends of rows are known; those of values that are compared or counted are not."""
+    beside = "SELECT s.b FROM s [RANGE 1 MINUTE INTERNAL], {q} AS q WHERE s.a = q.a"
+    assert pattern(beside.format(q="(SELECT a FROM t [RANGE 1 MINUTE])")) is WK
+    assert pattern(beside.format(q="t [ROWS 3]")) is STR
+    assert pattern(beside.format(q="(SELECT DISTINCT a FROM t [RANGE 1 MINUTE])")) is STR
+    assert pattern(beside.format(q="(SELECT DISTINCT a FROM t)")) is MONOTONIC
+    assert pattern(beside.format(q="(SELECT a, COUNT(*) AS n FROM t GROUP BY a)")) is STR
+    exists = "SELECT b FROM s [RANGE 1 MINUTE{s}] WHERE EXISTS (SELECT * FROM t [RANGE 1 MINUTE{t}] WHERE t.a = s.a)"
+    assert pattern(exists.format(s=" INTERNAL", t="")) is STR
+    assert pattern(exists.format(s="", t=" INTERNAL")) is WK, "a row begins with its match"
+    assert pattern(exists.format(s=" INTERNAL", t=" INTERNAL")) is MONOTONIC
+    assert pattern("SELECT SUM(s.a) FROM s [RANGE 1 MINUTE INTERNAL], t WHERE s.a = t.a") is MONOTONIC
+    assert pattern("SELECT WSTREAM [RANGE 1 MINUTE] name FROM s [RANGE 1 MINUTE] JOIN r ON s.a = r.a") is WKS
+
+
 @pytest.mark.parametrize(
     ("window", "expected"),
     [("[ROWS 5]", STR), ("", STR), ("[ROWS 5 INTERNAL]", MONOTONIC), ("[RANGE UNBOUNDED INTERNAL]", MONOTONIC)],

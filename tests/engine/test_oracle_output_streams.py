@@ -6,9 +6,10 @@ from collections import Counter
 
 import oracle
 import pytest
-from cases import CASES, IN_VIEW, UPA
+from cases import CASES, IN_VIEW, NT, UPA
 from hypothesis import given
-from running import HORIZON, Node, Row, nearly, run, stream
+from running import HORIZON, Node, Row, interesting_instants, nearly, run, stream
+from running import answers as running_answers
 from strategies import cuts, streams
 
 from windrow.batch import Batch, Dictionary, rows_to_arrow
@@ -16,10 +17,13 @@ from windrow.operators import (
     AppendOnly,
     DeleteStream,
     InsertStream,
+    Join,
     OpenLifetime,
     RelationStream,
     TimeWindow,
 )
+from windrow.operators.external_parts import Numbered, WithEnd
+from windrow.operators.sampling import Refreshed
 
 NAMES = ("join", "distinct, strict", "distinct, star", "anti-join", "count and sum", "join with count window")
 SLIDE = 6
@@ -68,3 +72,44 @@ def test_output_streams_are_differences_of_answers(name, l, r, cuts):  # noqa: E
         restored.setdefault((time // SLIDE + 1) * SLIDE, Counter()).update(bag)
     later = Node(TimeWindow(OpenLifetime(slide=SLIDE)), Node(InsertStream(), case.build(UPA)))
     assert reported(run(later, sources, cuts)) == {t: bag for t, bag in restored.items() if t < HORIZON}
+
+
+def _beside_external(case_windows):
+    """l is internal, f external: pairs with the numbers of their rows of f, which are watched."""
+    left, right = case_windows.window("l"), Node(Numbered(), case_windows.window("f"))
+    pairs = Node(Join((0,), (0,)), left, right)
+    watched = Node(Numbered(), case_windows.window("f"))
+    return Node(AppendOnly(numbers=(8,)), pairs, watched)
+
+
+LAWFUL = {
+    "ends of external parts": lambda: Node(
+        AppendOnly(ends=(8,)), Node(Join((0,), (0,)), UPA.window("l"), Node(WithEnd(), UPA.window("r")))
+    ),
+    "numbers of external parts": lambda: _beside_external(UPA),
+    "numbers of external parts, told": lambda: _beside_external(NT),
+    "numbered groups": lambda: Node(Numbered(), CASES["count and sum"].build(UPA)),
+    "refreshed groups": lambda: Node(Refreshed(SLIDE), CASES["count and sum"].build(UPA)),
+    "answers at refreshes": lambda: Node(RelationStream(SLIDE), CASES["anti-join"].build(UPA)),
+}
+
+
+@pytest.mark.parametrize("name", LAWFUL)
+@given(l=streams, r=streams, cuts=cuts)
+def test_cuts_and_restarts_do_not_show(name, l, r, cuts):  # noqa: E741
+    dictionary = Dictionary()
+    rows = {"l": l, "r": r, "f": r[:8]}
+    sources = {key: stream(oracle.in_order(value), dictionary) for key, value in rows.items()}
+    whole, cut, restarted = (
+        run(LAWFUL[name](), sources, where, restarts) for where, restarts in (((), False), (cuts, False), (cuts, True))
+    )
+    instants = interesting_instants(whole, cut)
+    numbered = name == "numbered groups"  # which numbers are free may differ; that rows are told apart may not
+
+    def shown(changes):
+        found = running_answers(changes, instants)
+        return [Counter(row[:-1] for row in bag.elements()) for bag in found] if numbered else found
+
+    assert shown(whole) == shown(cut) == shown(restarted)
+    if numbered:
+        assert all(count == 1 for bag in running_answers(whole, instants) for count in bag.values())

@@ -5,6 +5,7 @@ know columns by position, and conditions and expressions as functions on batches
 or Spark.
 """
 
+from windrow.operators.append_only import AppendOnly
 from windrow.operators.count_window import RangeWindowSlidingByRows, RowsWindow, RowsWindowSlidingInTime
 from windrow.operators.distinct import DistinctStar, distinct_strict
 from windrow.operators.group_by import GroupBy
@@ -15,12 +16,7 @@ from windrow.operators.negative_tuples import NegativeTuples
 from windrow.operators.not_in import NotIn
 from windrow.operators.operator import Expression, Operator, Predicate, State
 from windrow.operators.outer_join import OuterJoin
-from windrow.operators.output_streams import (
-    AppendOnly,
-    DeleteStream,
-    InsertStream,
-    RelationStream,
-)
+from windrow.operators.output_streams import DeleteStream, InsertStream, RelationStream
 from windrow.operators.own_end import CutAtEnd, OwnEnd
 from windrow.operators.partition_window import PartitionWindow, PredicateWindow
 from windrow.operators.projection import Projection

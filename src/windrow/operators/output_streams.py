@@ -50,7 +50,7 @@ class NetChanges:
 
 @dataclass(frozen=True)
 class InsertStream(NetChanges):
-    """ISTREAM; over INTERNAL windows this is what stays (thesis 3.3.2)."""
+    """ISTREAM."""
 
     def step(self, state: MultiplicityState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         net = super().step(state, inputs, segment)
@@ -137,31 +137,3 @@ def refreshes_until(slide: int, segment: Segment, last_change: int) -> int:
 def _at_or_after(times: Int64s, slide: int) -> Int64s:
     """The first multiple at or after each time."""
     return -(-times // slide) * slide
-
-
-@dataclass(frozen=True)
-class AppendOnly:
-    """The results of a query over INTERNAL windows: they never end, or end with their external parts.
-
-    `ends` are columns that carry the ends of the external parts, null for none; they are dropped.
-    """
-
-    ends: tuple[int, ...] = ()
-    structure: StructureKind = StructureKind.CALENDAR
-
-    @cached_property
-    def born(self) -> InsertStream:
-        return InsertStream(self.structure)
-
-    def fresh_state(self) -> MultiplicityState:
-        return self.born.fresh_state()
-
-    def step(self, state: MultiplicityState, inputs: Sequence[Batch], segment: Segment) -> Batch:
-        born = self.born.step(state, inputs, segment)
-        exp = born.exp
-        for ordinal in self.ends:
-            ends = born.columns[ordinal]
-            exp = np.minimum(exp, np.where(ends.valid_mask(), ends.values, FOREVER))
-        shown = tuple(column for place, column in enumerate(born.columns) if place not in self.ends)
-        lasting = born.with_columns(shown).with_lifetimes(born.ts, exp)
-        return lasting.take(lasting.ts < lasting.exp)

@@ -41,6 +41,7 @@ from windrow.operators import (
     TimeWindow,
     distinct_strict,
 )
+from windrow.operators.external_parts import Numbered, WithEnd
 from windrow.operators.operator import Expression as CompiledExpression
 from windrow.operators.operator import Predicate
 from windrow.operators.partition_window import PartitionWindow, PredicateWindow
@@ -51,15 +52,17 @@ from windrow.operators.table_input import TableInput
 from windrow.physical.aggregates import accumulator, values_of
 from windrow.physical.closings import ClosingsLowering
 from windrow.physical.expressions import ExpressionCompiler
+from windrow.physical.internal import followed
 from windrow.physical.join_keys import JoinKeys, join_keys
 from windrow.physical.strategy import Strategy, structure_kind
 from windrow.physical.windows import lifetime_ordinal, window_operators
 from windrow.plan import nodes
 from windrow.plan.analysis.closings import closes_groups, closes_partitions
+from windrow.plan.analysis.internal import has_internal
 from windrow.plan.analysis.refreshes import refresh_interval, without_slides
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
+from windrow.plan.analysis.state import is_grouped
 from windrow.plan.analysis.update_pattern import update_pattern
-from windrow.plan.explain.operators import describe_operator
 from windrow.plan.expressions import Call, Column, Expression, NamedAggregate
 from windrow.plan.functions import call, conjunction
 from windrow.plan.nodes import JoinKind, Node, OutputKind
@@ -172,17 +175,19 @@ class Lowering:
     def _output(self, plan: Node) -> PhysicalNode:
         if isinstance(plan, nodes.Limit):
             return self._limit(plan)
+        if isinstance(plan, nodes.AppendOnly):
+            return PhysicalNode(plan, InRowOrder(), (self._lasting(plan.input, refresh_interval(plan)),))
+        if isinstance(plan, nodes.WithEnd | nodes.Numbered):
+            return self._part(plan)
         kind = structure_kind(plan.inputs[0], self._strategy)
-        if isinstance(plan, nodes.AppendOnly) and update_pattern(plan) is Pattern.MONOTONIC:
-            return self._stream(plan, self._looked_at(plan), AppendOnly(structure=kind))
         if isinstance(plan, nodes.OutputStream) and plan.restore:
             return self._restored(plan, kind)
         if isinstance(plan, nodes.OutputStream) and plan.kind is OutputKind.RSTREAM:
             return self.lower(plan.input)  # names the answer; the runtime tells it at each refresh
         if isinstance(plan, nodes.OutputStream):
             difference = InsertStream(kind) if plan.kind is OutputKind.ISTREAM else DeleteStream(kind)
-            return self._stream(plan, self._looked_at(plan), difference)
-        raise WindrowError(f"{describe_operator(plan)} is not run by this version", "EXPLAIN shows its plan")
+            return self._stream(plan, self._sampled(plan.input, refresh_interval(plan)), difference)
+        raise AssertionError(f"there is no operator for {plan}")
 
     def _limit(self, plan: nodes.Limit) -> PhysicalNode:
         """The kernel sorts by columns: keys that are expressions are computed first and dropped afterwards."""
@@ -197,6 +202,39 @@ class Lowering:
         limited = PhysicalNode(plan, Limit(sorted_by, plan.count, plan.offset, kind), (wide,))
         return PhysicalNode(plan, Projection(tuple(own)), (limited,))
 
+    def _lasting(self, plan: Node, slide: int | None) -> PhysicalNode:
+        """The results of a query over INTERNAL windows; each branch of a UNION ALL has its own."""
+        if isinstance(plan, nodes.Sort):
+            return self._lasting(plan.input, slide)
+        if not has_internal(plan):
+            return self._sampled(plan, slide)
+        if isinstance(plan, nodes.Union):
+            return PhysicalNode(plan, MergeUnion(), tuple(self._lasting(side, slide) for side in plan.inputs))
+        if slide is not None and is_grouped(plan):
+            answers = RelationStream(slide, structure_kind(plan, self._strategy))
+            return PhysicalNode(plan, answers, (self._sampled(plan, slide),))
+        marked = followed(plan, slide)
+        places = {name: place for place, name in enumerate(marked.plan.schema.names)}
+        ends, numbers = tuple(places[name] for name in marked.ends), tuple(places[name] for name in marked.parts)
+        watched = tuple(self.lower(part) for part in marked.parts.values())
+        results = self._sampled(marked.plan, slide)
+        operator = AppendOnly(ends, numbers, structure_kind(marked.plan, self._strategy))
+        return PhysicalNode(plan, operator, (results, *watched))
+
+    def _part(self, plan: nodes.WithEnd | nodes.Numbered) -> PhysicalNode:
+        """A part that results end with, as it is at refreshes; under NT its end is noted before it is hidden."""
+        if isinstance(plan, nodes.Numbered):
+            operator = Numbered(structure_kind(plan.input, self._strategy))
+            return PhysicalNode(plan, operator, (self._sampled(plan.input, plan.slide),))
+        if self._strategy is Strategy.NT:
+            return PhysicalNode(plan, NegativeTuples(structure_kind(plan, Strategy.UPA)), (self._direct.lower(plan),))
+        return PhysicalNode(plan, WithEnd(), (self._sampled(plan.input, plan.slide),))
+
+    def _sampled(self, plan: Node, slide: int | None) -> PhysicalNode:
+        """An answer; a periodic one only as it is when it is refreshed."""
+        below = self.lower(plan)
+        return below if slide is None else PhysicalNode(plan, Refreshed(slide), (below,))
+
     def _restored(self, plan: nodes.OutputStream, kind: StructureKind) -> PhysicalNode:
         """RESTORE: what the same query tells when it is refreshed on every tuple waits for the next refresh."""
         slide = refresh_interval(plan)
@@ -205,18 +243,13 @@ class Lowering:
         if plan.kind is OutputKind.ISTREAM:
             return self._stream(plan, born, TimeWindow(OpenLifetime(slide=slide)))
         lately = PhysicalNode(plan, TimeWindow(RangeLifetime(slide, slide=slide)), (born,))
-        answer = self._looked_at(plan)
+        answer = self._sampled(plan.input, slide)
         beyond = PhysicalNode(
             plan, MultiplicityOperator(Multiplicity.EXCEPT_ALL, (StructureKind.FIFO, kind)), (lately, answer)
         )
         missed = PhysicalNode(plan, RelationStream(slide), (beyond,))
         till_the_next = PhysicalNode(plan, TimeWindow(RangeLifetime(slide)), (missed,))
         return PhysicalNode(plan, MergeUnion(), (answer, till_the_next))
-
-    def _looked_at(self, plan: nodes.AppendOnly | nodes.OutputStream) -> PhysicalNode:
-        """The answer below; a periodic one only as it is when it is refreshed."""
-        below, slide = self.lower(plan.input), refresh_interval(plan)
-        return below if slide is None else PhysicalNode(plan, Refreshed(slide), (below,))
 
     def _stream(self, plan: Node, below: PhysicalNode, operator: Operator[Any]) -> PhysicalNode:
         """Results in the order that a window on them needs."""
@@ -263,16 +296,24 @@ class Lowering:
         """What a window on a sub-query reads: rows whose own lifetimes are not hidden behind negative tuples."""
         if self._strategy is Strategy.NT:
             return self._direct._append_only(plan)
+        if isinstance(plan, nodes.AppendOnly):
+            return self._output_stream(plan)
         output = plan.input if isinstance(plan, nodes.Alias) else plan
         if isinstance(output, nodes.OutputStream) and output.kind is OutputKind.RSTREAM:
             return self._answers(output)
         return self.lower(plan)
 
+    def _output_stream(self, plan: nodes.AppendOnly) -> PhysicalNode:
+        """What WSTREAM is a window on: all that the query tells, whatever its parts end with."""
+        slide, kind = refresh_interval(plan), structure_kind(plan.input, self._strategy)
+        told = RelationStream(slide, kind) if slide is not None and is_grouped(plan.input) else InsertStream(kind)
+        return self._stream(plan, self._sampled(plan.input, slide), told)
+
     def _answers(self, plan: nodes.OutputStream) -> PhysicalNode:
         """RSTREAM as a stream: a copy of the answer at each refresh."""
         slide = refresh_interval(plan)
         assert slide is not None, plan
-        answer = self.lower(plan) if plan.restore else self._looked_at(plan)
+        answer = self.lower(plan) if plan.restore else self._sampled(plan.input, slide)
         return self._stream(plan, answer, RelationStream(slide, structure_kind(plan, self._strategy)))
 
     def _keys(self, plan: nodes.SemiJoin | nodes.AntiJoin, condition: Expression | None) -> JoinKeys:

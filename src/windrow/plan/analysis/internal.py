@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 from windrow.plan.analysis.per_node import per_node
 from windrow.plan.nodes import (
+    AntiJoin,
     AppendOnly,
     Distinct,
     Except,
     GroupBy,
     Intersect,
+    Join,
+    JoinKind,
     Limit,
     Node,
     OutputStream,
@@ -52,5 +55,6 @@ def joins_and_unites(node: Node) -> bool:
     """
     if isinstance(node, Windowed | Stream | AppendOnly | OutputStream):
         return True
-    counted = isinstance(node, Distinct | SemiJoin | Intersect | Except | GroupBy | Limit)
-    return not counted and all(map(joins_and_unites, node.inputs))
+    counted = isinstance(node, Distinct | SemiJoin | AntiJoin | Intersect | Except | GroupBy | Limit)
+    padded = isinstance(node, Join) and node.kind is not JoinKind.INNER
+    return not counted and not padded and all(map(joins_and_unites, node.inputs))

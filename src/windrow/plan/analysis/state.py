@@ -20,6 +20,7 @@ from windrow.plan.expressions import AggregateCall
 from windrow.plan.nodes import (
     Alias,
     AntiJoin,
+    AppendOnly,
     Distinct,
     Except,
     Exchange,
@@ -76,17 +77,17 @@ BY_PATTERN = {
 
 def structure_for(node: Node) -> Structure:
     """Where the results of a node are best stored."""
-    if _is_grouped(node):
+    if is_grouped(node):
         return Structure.GROUP_TABLE
     if is_relation(node):
         return Structure.TABLE
     return BY_PATTERN[update_pattern(node)]
 
 
-def _is_grouped(node: Node) -> bool:
+def is_grouped(node: Node) -> bool:
     """One row a group: a new value replaces the old one."""
     if isinstance(node, Filter | Project | Alias | Sort | Exchange):
-        return _is_grouped(node.input)
+        return is_grouped(node.input)
     return isinstance(node, GroupBy)
 
 
@@ -105,9 +106,19 @@ def state_of(node: Node, rates: Rates) -> tuple[StateEntry, ...]:
         return _group_state(node, rates)
     if isinstance(node, Limit):
         return (StateEntry("input", Structure.SORTED, rates.of(node.input).rows),)
+    if isinstance(node, AppendOnly):
+        return _append_only_state(node, rates)
     if isinstance(node, OutputStream) and (node.restore or node.kind is not OutputKind.RSTREAM):
         return (_stored("previous answer", node.input, rates),)
     return ()
+
+
+def _append_only_state(node: AppendOnly, rates: Rates) -> tuple[StateEntry, ...]:
+    """Results whose external parts may end at any time are kept until one does."""
+    previous = _stored("previous answer", node.input, rates)
+    if update_pattern(node) is not Pattern.STR:
+        return (previous,)
+    return previous, StateEntry("results", Structure.ROW_HASH, rates.of(node).rows)
 
 
 def view_of(node: Node, rates: Rates) -> StateEntry:

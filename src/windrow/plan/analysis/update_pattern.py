@@ -61,7 +61,8 @@ def _external_pattern(node: Node) -> Pattern:
     if isinstance(node, Windowed | GroupBy | Intersect):
         return Pattern.MONOTONIC  # those over external windows too are refused
     if isinstance(node, SemiJoin):
-        return max(_external_pattern(node.left), _presence(node.right))
+        ends = max(_external_pattern(node.left), _presence(node.right))
+        return Pattern.WK if ends is Pattern.WKS else ends
     return _derive(node, _external_pattern)
 
 
@@ -94,7 +95,7 @@ def _derive(node: Node, of: PatternOf) -> Pattern:
 
 
 def _output(node: OutputStream, of: PatternOf) -> Pattern:
-    """ISTREAM and DSTREAM are told; what RSTREAM RESTORE tells beside the answer ends with the next refresh."""
+    """ISTREAM and DSTREAM are told for good; what RSTREAM RESTORE tells besides ends with the next refresh."""
     below = of(node.input)
     if node.kind is not OutputKind.RSTREAM or below is Pattern.MONOTONIC:
         return Pattern.MONOTONIC

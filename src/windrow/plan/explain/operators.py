@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from windrow.plan.analysis.relations import is_non_retroactive
+from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.nodes import (
     Alias,
     AntiJoin,
@@ -26,6 +27,7 @@ from windrow.plan.nodes import (
     Union,
     Windowed,
 )
+from windrow.plan.pattern import Pattern
 from windrow.plan.printer import ExpressionPrinter, aggregate_text, expression_text, sort_key_text, window_text
 
 _NAMES: dict[type[Node], str] = {
@@ -151,4 +153,7 @@ def _set_operation(node: Node) -> str:
         return f"{word} ALL" if node.all else word
     if isinstance(node, Union):
         return "UNION ALL"
-    return "results stay when their INTERNAL windows move on" if isinstance(node, AppendOnly) else "rows"
+    if not isinstance(node, AppendOnly):
+        return "rows"
+    stays = update_pattern(node) is Pattern.MONOTONIC
+    return "results stay when their INTERNAL windows move on" + ("" if stays else ", and end with their external parts")

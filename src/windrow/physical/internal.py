@@ -1,0 +1,124 @@
+"""INTERNAL windows beside external ones: a plan that carries, with every result, what its external parts end with.
+
+Parts whose ends are known carry them (`WithEnd`); of the others it is carried which tuple they are (`Numbered`), and
+their tuples are watched. Selections, projections and joins pass on what their inputs carry. A match of EXISTS or IN in
+an external window is a part too: the equal values that are there, as long as they are there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+
+from windrow.plan.analysis.internal import has_internal, joins_and_unites
+from windrow.plan.analysis.relations import is_non_retroactive
+from windrow.plan.analysis.update_pattern import update_pattern
+from windrow.plan.expressions import Literal, Named, columns_of
+from windrow.plan.nodes import (
+    Alias,
+    Distinct,
+    Filter,
+    Join,
+    Node,
+    Numbered,
+    Project,
+    SemiJoin,
+    Sort,
+    WithEnd,
+)
+from windrow.plan.pattern import Pattern
+from windrow.types import BIGINT
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A plan and its columns that end results: by their value, or by the number of a tuple of a part."""
+
+    plan: Node
+    ends: tuple[str, ...] = ()
+    parts: dict[str, Numbered] = field(default_factory=dict)
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        return (*self.ends, *self.parts)
+
+
+def followed(plan: Node, slide: int | None) -> Followed:
+    """The plan of a query with INTERNAL windows, its external parts followed; `slide` is that of the query."""
+    return _Following(slide).through(plan)
+
+
+class _Following:
+    def __init__(self, slide: int | None) -> None:
+        self._slide = slide
+        self._count = count(1)
+
+    def through(self, node: Node) -> Followed:
+        if not has_internal(node):
+            part = self._part(node)
+            if part is not None:
+                return part
+        if isinstance(node, Sort):
+            return self.through(node.input)
+        if isinstance(node, Filter | Project | Alias):
+            return self._unary(node)
+        if isinstance(node, Join):
+            return self._join(node)
+        if isinstance(node, SemiJoin):
+            return self._semi_join(node)
+        return Followed(node)
+
+    def _part(self, node: Node) -> Followed | None:
+        """An external part; None where its own parts are to be followed one by one."""
+        if update_pattern(node) is Pattern.MONOTONIC:
+            return Followed(node)
+        if update_pattern(node) is not Pattern.STR and joins_and_unites(node):
+            name = self._name()
+            return Followed(WithEnd(node, name, self._slide), (name,))
+        looked_up = isinstance(node, Join) and any(map(is_non_retroactive, node.inputs))
+        if joins_and_unites(node) and isinstance(node, Filter | Project | Alias | Sort | Join) and not looked_up:
+            return None
+        return self._numbered(node)
+
+    def _numbered(self, node: Node) -> Followed:
+        name = self._name()
+        part = Numbered(node, name, self._slide)
+        return Followed(part, parts={name: part})
+
+    def _name(self) -> str:
+        return f"_part{next(self._count)}"
+
+    def _unary(self, node: Filter | Project | Alias) -> Followed:
+        below = self.through(node.input)
+        if not below.carried:
+            return Followed(node.with_inputs(below.plan))
+        if isinstance(node, Filter):
+            return Followed(node.with_inputs(below.plan), below.ends, below.parts)
+        if isinstance(node, Project):
+            more = tuple(Named(name, below.plan.schema.column(name)) for name in below.carried)
+            return Followed(Project(below.plan, (*node.columns, *more)), below.ends, below.parts)
+        ends = tuple(_renamed(node, name) for name in below.ends)
+        return Followed(
+            node.with_inputs(below.plan), ends, {_renamed(node, name): part for name, part in below.parts.items()}
+        )
+
+    def _join(self, node: Join) -> Followed:
+        left, right = self.through(node.left), self.through(node.right)
+        joined = node.with_inputs(left.plan, right.plan)
+        return Followed(joined, left.ends + right.ends, left.parts | right.parts)
+
+    def _semi_join(self, node: SemiJoin) -> Followed:
+        left = self.through(node.left)
+        if has_internal(node.right) or update_pattern(node.right) is Pattern.MONOTONIC:
+            return Followed(node.with_inputs(left.plan, node.right), left.ends, left.parts)
+        used = () if node.condition is None else sorted(columns_of(node.condition) & set(node.right.schema.names))
+        values = tuple(Named(name, node.right.schema.column(name)) for name in used)
+        present = self._numbered(Distinct(Project(node.right, values or (Named("_there", Literal(1, BIGINT)),))))
+        carried = (*left.plan.schema.names, *present.parts)
+        joined = Join(left.plan, present.plan, node.condition)
+        columns = tuple(Named(name, joined.schema.column(name)) for name in carried)
+        return Followed(Project(joined, columns), left.ends, left.parts | present.parts)
+
+
+def _renamed(alias: Alias, name: str) -> str:
+    return f"{alias.name}.{name.rpartition('.')[2]}"
