@@ -21,8 +21,12 @@ from dataclasses import dataclass, replace
 from windrow.physical.join_keys import join_keys
 from windrow.physical.strategy import Strategy
 from windrow.plan import nodes
+from windrow.plan.analysis.refreshes import refresh_interval
+from windrow.plan.analysis.state import is_grouped
+from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.expressions import Column, Expression, columns_of, rename_columns
 from windrow.plan.nodes import Exchange, JoinKind, Node, OutputKind
+from windrow.plan.pattern import Pattern
 from windrow.plan.schema import unqualified
 from windrow.plan.windows import Latest, RowCount, Rows, RowsAgo
 
@@ -104,7 +108,7 @@ class _Placing:
         if isinstance(plan, nodes.Except | nodes.Intersect):
             left, right = _by_value(self.of(plan.left), self.of(plan.right))
             return _over(plan, left, right)
-        return self._one_input(plan)
+        return self._append_only(plan) if isinstance(plan, nodes.AppendOnly) else self._one_input(plan)
 
     def _one_input(self, plan: Node) -> Placed:
         below = self.of(plan.inputs[0])
@@ -114,8 +118,30 @@ class _Placing:
             return _over(plan, below)
         if isinstance(plan, nodes.Limit):
             return _over(plan, _moved(below, ()))
-        assert isinstance(plan, nodes.Distinct | nodes.AppendOnly | nodes.OutputStream), plan
+        assert isinstance(plan, nodes.Distinct | nodes.OutputStream), plan
         return _over(plan, _equal_rows_together(below))
+
+    def _append_only(self, plan: nodes.AppendOnly) -> Placed:
+        """Results that end with their parts are computed where all parts are."""
+        if update_pattern(plan) is not Pattern.MONOTONIC:
+            return _over(plan, self._on_one(plan.input))
+        below = self.of(plan.input)
+        if is_grouped(plan.input) and refresh_interval(plan) is not None:
+            return _over(plan, _moved(below, ()))  # how long a value that stays is told depends on all of them
+        return _over(plan, _equal_rows_together(below))
+
+    def _on_one(self, plan: Node) -> Placed:
+        """A plan all of whose windows are on one shard."""
+        if isinstance(plan, nodes.Windowed | nodes.Stream | nodes.AppendOnly | nodes.OutputStream):
+            return _moved(self.of(plan), ())
+        if isinstance(plan, nodes.Table):
+            return self.of(plan)
+        inputs = [self._on_one(below) for below in plan.inputs]
+        stage = max(placed.place.stage for placed in inputs)
+        inputs = [_at_stage(placed, stage) for placed in inputs]
+        everywhere = all(placed.place.everywhere for placed in inputs)
+        place = inputs[0].place if everywhere else Place(stage, ((),))
+        return Placed(plan.with_inputs(*(placed.node for placed in inputs)), place)
 
     def _windowed(self, plan: nodes.Windowed) -> Placed:
         below, window = self.of(plan.input), plan.window
