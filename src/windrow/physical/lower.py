@@ -203,23 +203,32 @@ class Lowering:
         return PhysicalNode(plan, Projection(tuple(own)), (limited,))
 
     def _lasting(self, plan: Node, slide: int | None) -> PhysicalNode:
-        """The results of a query over INTERNAL windows; each branch of a UNION ALL has its own."""
+        """The results of a query over INTERNAL windows, which end with their external parts."""
         if isinstance(plan, nodes.Sort):
             return self._lasting(plan.input, slide)
         if not has_internal(plan):
             return self._sampled(plan, slide)
         if isinstance(plan, nodes.Union):
             return PhysicalNode(plan, MergeUnion(), tuple(self._lasting(side, slide) for side in plan.inputs))
-        if slide is not None and is_grouped(plan):
-            answers = RelationStream(slide, structure_kind(plan, self._strategy))
-            return PhysicalNode(plan, answers, (self._sampled(plan, slide),))
         marked = followed(plan, slide)
+        if not marked.carried:
+            return self._told(plan, slide)
         places = {name: place for place, name in enumerate(marked.plan.schema.names)}
         ends, numbers = tuple(places[name] for name in marked.ends), tuple(places[name] for name in marked.parts)
-        watched = tuple(self.lower(part) for part in marked.parts.values())
-        results = self._sampled(marked.plan, slide)
         operator = AppendOnly(ends, numbers, structure_kind(marked.plan, self._strategy))
-        return PhysicalNode(plan, operator, (results, *watched))
+        watched = (self.lower(part) for part in marked.parts.values())
+        return PhysicalNode(plan, operator, (self._sampled(marked.plan, slide), *watched))
+
+    def _told(self, plan: Node, slide: int | None) -> PhysicalNode:
+        """All that a query tells, branch by branch: what is new, and of a periodic aggregate each of its values."""
+        if isinstance(plan, nodes.Sort):
+            return self._told(plan.input, slide)
+        if isinstance(plan, nodes.Union):
+            return PhysicalNode(plan, MergeUnion(), tuple(self._told(side, slide) for side in plan.inputs))
+        kind, below = structure_kind(plan, self._strategy), self._sampled(plan, slide)
+        if slide is not None and is_grouped(plan):
+            return PhysicalNode(plan, RelationStream(slide, kind), (below,))
+        return PhysicalNode(plan, InsertStream(kind), (below,))
 
     def _part(self, plan: nodes.WithEnd | nodes.Numbered) -> PhysicalNode:
         """A part that results end with, as it is at refreshes; under NT its end is noted before it is hidden."""
@@ -296,18 +305,12 @@ class Lowering:
         """What a window on a sub-query reads: rows whose own lifetimes are not hidden behind negative tuples."""
         if self._strategy is Strategy.NT:
             return self._direct._append_only(plan)
-        if isinstance(plan, nodes.AppendOnly):
-            return self._output_stream(plan)
+        if isinstance(plan, nodes.AppendOnly):  # WSTREAM: whatever results end with
+            return PhysicalNode(plan, InRowOrder(), (self._told(plan.input, refresh_interval(plan)),))
         output = plan.input if isinstance(plan, nodes.Alias) else plan
         if isinstance(output, nodes.OutputStream) and output.kind is OutputKind.RSTREAM:
             return self._answers(output)
         return self.lower(plan)
-
-    def _output_stream(self, plan: nodes.AppendOnly) -> PhysicalNode:
-        """What WSTREAM is a window on: all that the query tells, whatever its parts end with."""
-        slide, kind = refresh_interval(plan), structure_kind(plan.input, self._strategy)
-        told = RelationStream(slide, kind) if slide is not None and is_grouped(plan.input) else InsertStream(kind)
-        return self._stream(plan, self._sampled(plan.input, slide), told)
 
     def _answers(self, plan: nodes.OutputStream) -> PhysicalNode:
         """RSTREAM as a stream: a copy of the answer at each refresh."""
