@@ -9,6 +9,7 @@ import pytest
 import windrow
 from windrow.errors import WindrowError
 from windrow.runtime.local import Engine
+from windrow.units import SECOND, parse_timestamp
 
 STREAM = "CREATE STREAM s (ts TIMESTAMP, a BIGINT) TIMESTAMP BY ts;"
 
@@ -118,3 +119,38 @@ def test_a_folder_whose_query_writes_files_opens_again(tmp_path: Path) -> None:
         engine.step()
         engine.close()
     assert [path.name for path in sorted(results.iterdir())] == ["part-00000.json", "part-00001.json"]
+
+
+@pytest.mark.parametrize("strategy", ["upa", "nt"])
+def test_an_answer_is_the_same_after_a_thousand_steps(strategy: str) -> None:
+    """The view forgets what is over, also rows that end exactly with the watermark, and nothing else."""
+    engine = Engine()
+    engine.sql(f"SET strategy = {strategy}; CREATE STREAM s (ts TIMESTAMP, a BIGINT) TIMESTAMP BY ts")
+    rows = engine.query("SELECT a FROM s [RANGE 10 SECONDS]")
+    groups = engine.query("SELECT a % 3 AS k, COUNT(*) AS n, MAX(a) AS newest FROM s [RANGE 10 SECONDS] GROUP BY a % 3")
+    start = parse_timestamp("2026-01-01")
+    for n in range(700):
+        engine.push("s", [{"ts": start + n * SECOND + tick, "a": 3 * n + tick} for tick in range(3)])
+        engine.step()
+        newest = 3 * n + 1  # of those before the watermark; the row of the watermark's own time is not final
+        alive = [a for a in range(max(0, newest - 29), newest + 1) if a >= 0]
+        assert sorted(rows.answer()["a"].to_pylist()) == alive
+        expected = {a % 3: (sum(b % 3 == a % 3 for b in alive), a) for a in alive}
+        found = {row["k"]: (row["n"], row["newest"]) for row in groups.answer().to_pylist()}
+        assert found == expected
+    assert len(groups._view) < 4_000, "what was taken back is gone"
+
+
+def test_an_answer_that_is_gone() -> None:
+    engine = Engine()
+    engine.sql("CREATE STREAM s (ts TIMESTAMP, a BIGINT) TIMESTAMP BY ts")
+    query = engine.query("SELECT a FROM s [RANGE 10 SECONDS]")
+    start = parse_timestamp("2026-01-01")
+    for n in range(3):
+        engine.push("s", [{"ts": start + n * SECOND, "a": n}])
+        engine.step()
+    with pytest.raises(WindrowError, match="the answer at 2026-01-01 00:00:00.500000 is not kept any more") as caught:
+        query.answer(at=start + SECOND // 2)
+    assert caught.value.hint == "ask for 2026-01-01 00:00:01.999999 or later; changes() tells what was before"
+    assert query.answer(at=start + 2 * SECOND - 1).num_rows == 2
+    assert query.answer(at=start + 10 * SECOND).num_rows == 1

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from windrow.batch import Batch, Segment, arrow_type, changelog_to_arrow, concat, empty, rows_to_arrow
+from windrow.errors import WindrowError
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import AppendOnly, Limit, Node, OutputStream, Sort
 from windrow.runtime.local.refreshes import refresh_slide, refreshes
 from windrow.runtime.local.shown_order import in_shown_order
 from windrow.runtime.local.view import View
 from windrow.types import TIMESTAMP
+from windrow.units import FOREVER, format_timestamp
 
 if TYPE_CHECKING:
     from windrow.runtime.local.engine import Engine
@@ -41,17 +43,23 @@ class Query:
         self._kept = 0
         self._subscribers: list[Subscriber] = []
         self._begin: int | None = None  # the first refresh is the first window end after it
+        self._known_from = -FOREVER  # what was alive only before this may be gone from the view
 
     def answer(self, at: int | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
-        return self._answer_at(self._engine.watermark - 1 if at is None else at)
+        instant = self._engine.watermark - 1 if at is None else at
+        if instant < self._known_from:
+            hint = f"ask for {format_timestamp(self._known_from)} or later; changes() tells what was before"
+            raise WindrowError(f"the answer at {format_timestamp(instant)} is not kept any more", hint)
+        return self._answer_at(instant)
 
     def latest_answer(self) -> pa.Table:
         """The answer to show: now, or once the sources have ended at the last row's time, before everything expired.
 
         Without ORDER BY it is in the order of its values, so that it is always shown in the same way.
         """
-        rows = self._view.at(min(self._engine.watermark - 1, self._engine.last_row))
+        shown = min(self._engine.watermark - 1, self._engine.last_row)
+        rows = self._view.at(max(shown, self._known_from))
         return rows_to_arrow(self._in_order(rows), self.plan.schema.names)
 
     def changes(self) -> pa.Table:
@@ -75,7 +83,9 @@ class Query:
         for table in told:
             for subscriber in self._subscribers:
                 subscriber(table)
-        self._view.move_on(segment.end)
+        if segment.end != FOREVER:  # when the sources have ended, all that is still there may be asked for
+            self._known_from = segment.end - 1
+            self._view.move_on(self._known_from)
 
     def _remember(self, changes: Batch) -> None:
         self._changes.append(changes)

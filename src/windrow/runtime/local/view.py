@@ -46,17 +46,15 @@ class View:
             self._size += len(changes)
             self._negatives = self._negatives or not changes.is_positive
 
-    def move_on(self, watermark: int) -> None:
-        """Nothing before the watermark will be asked for any more; when the sources have ended, all of it may be."""
-        if watermark == FOREVER:
-            return
-        if self._kept and self._kept[-1].first_end <= watermark and len(self._kept[-1].rows) > _SMALL:
-            self._drop_what_is_over(watermark)
+    def move_on(self, instant: int) -> None:
+        """Nothing before an instant will be asked for any more."""
+        if self._kept and self._kept[-1].first_end <= instant and len(self._kept[-1].rows) > _SMALL:
+            self._drop_what_is_over(instant)
         if self._size > 2 * self._size_after_tidying + 1024:
-            self._tidy(watermark)
+            self._tidy(instant)
 
     def at(self, instant: int) -> list[Batch]:
-        """The rows alive at an instant not before the last watermark, each as often as it counts."""
+        """The rows alive at an instant not before the last that was moved on to, each as often as it counts."""
         alive = [rows for kept in self._kept if len(rows := _alive(kept, instant))]
         if not self._negatives or not alive:
             return alive
@@ -73,21 +71,21 @@ class View:
         edges += [int(known.max()) for known in ends if len(known)]
         return max(edges, default=-FOREVER)
 
-    def _drop_what_is_over(self, watermark: int) -> None:
+    def _drop_what_is_over(self, instant: int) -> None:
         """Of the newest batch, when it is most of it: versions of groups that were replaced at once."""
         newest = self._kept[-1].rows
-        lasting = newest.exp > watermark
+        lasting = newest.exp > instant
         if 2 * int(np.count_nonzero(lasting)) < len(newest):
             self._kept.pop()
             self._size -= len(newest)
             self.add(newest.take(lasting))
 
-    def _tidy(self, watermark: int) -> None:
-        batches = [_lasting(kept, watermark) for kept in self._kept if kept.last_end > watermark]
+    def _tidy(self, instant: int) -> None:
+        batches = [_lasting(kept, instant) for kept in self._kept if kept.last_end > instant]
         if self._negatives and batches:
-            # What began before the watermark began 'before': begins no longer matter, so pairs cancel.
+            # What began before the instant began 'before': begins no longer matter, so pairs cancel.
             everything = concat(batches)
-            past = np.minimum(everything.ts, watermark)
+            past = np.maximum(everything.ts, instant)
             batches = [consolidate(everything.with_lifetimes(past, everything.exp))]
         self._kept, self._size, self._negatives = [], 0, False
         for rows in _fewer(batches):
@@ -101,8 +99,8 @@ def _alive(kept: _Kept, instant: int) -> Batch:
     return kept.rows.take((kept.rows.ts <= instant) & (instant < kept.rows.exp))
 
 
-def _lasting(kept: _Kept, watermark: int) -> Batch:
-    return kept.rows if kept.first_end > watermark else kept.rows.take(kept.rows.exp > watermark)
+def _lasting(kept: _Kept, instant: int) -> Batch:
+    return kept.rows if kept.first_end > instant else kept.rows.take(kept.rows.exp > instant)
 
 
 def _fewer(batches: list[Batch]) -> list[Batch]:
