@@ -18,8 +18,21 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from windrow.plan.expressions import SortKey
-from windrow.plan.nodes import Filter, Limit, Node, Stream, Table, Windowed
+from windrow.plan.expressions import Named, SortKey
+from windrow.plan.nodes import (
+    Alias,
+    AntiJoin,
+    Filter,
+    GroupBy,
+    Join,
+    Limit,
+    Node,
+    Project,
+    SemiJoin,
+    Stream,
+    Table,
+    Windowed,
+)
 from windrow.plan.printer import query_text
 from windrow.plan.windows import (
     Between,
@@ -129,7 +142,44 @@ def _without_windows(
         if window is not None and isinstance(window.extent, Latest):
             return Filter(table, window.extent.predicate)
         return table
+    if isinstance(plan, GroupBy) and any(named.call.function in ("FIRST", "LAST") for named in plan.aggregates):
+        plan = _with_times(plan)
     return plan.with_inputs(*(_without_windows(below, streams, schemas, now, views) for below in plan.inputs))
+
+
+def _with_times(plan: GroupBy) -> GroupBy:
+    """FIRST(x) as FIRST(x, times): the times of all stream rows that a row is made of, handed up as columns."""
+    below, times = _carried(plan.input)
+    columns = tuple(below.schema.column(time) for time in times)
+    calls = [
+        replace(named.call, arguments=(*named.call.arguments, *columns))
+        if named.call.function in ("FIRST", "LAST")
+        else named.call
+        for named in plan.aggregates
+    ]
+    named = tuple(replace(one, call=call) for one, call in zip(plan.aggregates, calls, strict=True))
+    return replace(plan, input=below, aggregates=named)
+
+
+def _carried(plan: Node) -> tuple[Node, list[str]]:
+    """The plan with the times of its rows, and what their columns are called."""
+    if isinstance(plan, Stream):
+        return plan, [f"{plan.alias}.ts"]
+    if isinstance(plan, Table):
+        return plan, []
+    if isinstance(plan, SemiJoin | AntiJoin):
+        left, times = _carried(plan.left)
+        return plan.with_inputs(left, plan.right), times
+    parts = [_carried(below) for below in plan.inputs]
+    times = [time for _, some in parts for time in some]
+    if isinstance(plan, Project):
+        names = [f"carried_{place}" for place in range(len(times))]
+        more = [Named(name, parts[0][0].schema.column(time)) for name, time in zip(names, times, strict=True)]
+        return Project(parts[0][0], (*plan.columns, *more)), names
+    assert isinstance(plan, Alias | Filter | Join | Windowed), plan
+    if isinstance(plan, Alias):
+        times = [f"{plan.name}.{time.rpartition('.')[2]}" for time in times]
+    return plan.with_inputs(*(below for below, _ in parts)), times
 
 
 def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
@@ -143,13 +193,13 @@ def _storage(of: pa.DataType) -> pa.DataType:
 
 def _as_duckdb(sql: str) -> str:
     """Spark's meaning in DuckDB's words."""
-    argument = r"\(([\w.\"]+)\)"
     sql = re.sub(r"\bVAR\(", "VAR_SAMP(", sql)
     sql = re.sub(r"\bQUANTILE\(([\w.\"]+), ([\d.]+)\)", _quantile, sql)  # the element at ⌈φN⌉, as we define it
     sql = re.sub(r"\bTOP\((\d+), ([\w.\"]+)\)", _top, sql)
+    argument = r"\(([\w.\"]+)\)"
     sql = re.sub(rf"\b(?:MERGED_|ROW_)?SQUARES{argument}", r"SUM(CAST(\1 AS DOUBLE) * CAST(\1 AS DOUBLE))", sql)
     sql = re.sub(rf"\bSPAN{argument}", r"(MAX(CAST(\1 AS DOUBLE)) - MIN(CAST(\1 AS DOUBLE)))", sql)
-    return re.sub(rf"\b(FIRST|LAST){argument}", _edge, sql)
+    return re.sub(r"\b(FIRST|LAST)\(([^()]+)\)", _edge, sql)
 
 
 def _quantile(match: re.Match[str]) -> str:
@@ -166,9 +216,9 @@ def _top(match: re.Match[str]) -> str:
 
 
 def _edge(match: re.Match[str]) -> str:
-    """FIRST and LAST by the time of the row, then by the value; nulls are skipped."""
-    function, x = match[1], match[2]
-    time = f"{x.partition('.')[0]}.ts"
+    """FIRST and LAST by the time of the row, then by the value; nulls are skipped. The times stand after the value."""
+    function, (x, *times) = match[1], match[2].split(", ")
+    time = f"greatest({', '.join(times)})"
     direction = "ASC" if function == "FIRST" else "DESC"
     return f"(list({x} ORDER BY {time} {direction}, {x} {direction}) FILTER ({x} IS NOT NULL))[1]"
 

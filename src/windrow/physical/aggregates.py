@@ -67,6 +67,11 @@ def values_of(call: AggregateCall) -> tuple[Expression, ...]:
     return tuple(values)
 
 
+def times_of(call: AggregateCall) -> tuple[Expression, ...]:
+    """The time of the row that FIRST and LAST choose by: their last argument, where `with_row_times` has put it."""
+    return call.arguments[1:] if call.function in ("FIRST", "LAST") else ()
+
+
 def _over_all(call: AggregateCall, column: int | None, time: int | None, dictionary: Dictionary) -> Aggregate:
     name = call.function
     if name == "COUNT":

@@ -27,6 +27,7 @@ from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.expressions import Column, Expression, columns_of, rename_columns
 from windrow.plan.nodes import Exchange, JoinKind, Node, OutputKind
 from windrow.plan.pattern import Pattern
+from windrow.plan.row_time import with_row_times
 from windrow.plan.schema import unqualified
 from windrow.plan.windows import Latest, RowCount, Rows, RowsAgo
 
@@ -59,7 +60,7 @@ class Placed:
 
 def distributed(plan: Node, strategy: Strategy) -> Node:
     """The plan with exchanges; its results are on shards, each row on one."""
-    placed = _Placing(strategy).of(plan)
+    placed = _Placing(strategy).of(with_row_times(plan))
     return _settled(placed).node
 
 
@@ -112,7 +113,7 @@ class _Placing:
 
     def _one_input(self, plan: Node) -> Placed:
         below = self.of(plan.inputs[0])
-        if isinstance(plan, nodes.Filter | nodes.Sort):
+        if isinstance(plan, nodes.Filter | nodes.Sort | nodes.Stamped):
             return _over(plan, below)
         if isinstance(plan, nodes.OutputStream) and plan.kind is OutputKind.RSTREAM and not plan.restore:
             return _over(plan, below)

@@ -6,12 +6,14 @@ Equal sub-plans become one operator, so that queries that share a part of their 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from windrow.batch.batch import Batch
+from windrow.batch.column import Column as BatchColumn
 from windrow.batch.dictionary import Dictionary
 from windrow.batch.shards import ONLY_SHARD, OwnShare, Shard
-from windrow.errors import WindrowError
 from windrow.operators import (
     AntiJoin,
     AppendOnly,
@@ -49,7 +51,7 @@ from windrow.operators.punctuated import PunctuatedGroupBy, PunctuatedJoin, Punc
 from windrow.operators.row_order import InRowOrder
 from windrow.operators.sampling import Refreshed
 from windrow.operators.table_input import TableInput
-from windrow.physical.aggregates import accumulator, values_of
+from windrow.physical.aggregates import accumulator, times_of, values_of
 from windrow.physical.closings import ClosingsLowering
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.internal import followed
@@ -63,13 +65,14 @@ from windrow.plan.analysis.refreshes import refresh_interval, without_slides
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.analysis.state import is_grouped
 from windrow.plan.analysis.update_pattern import update_pattern
-from windrow.plan.expressions import Call, Column, Expression, NamedAggregate
+from windrow.plan.expressions import Call, Column, Expression
 from windrow.plan.functions import call, conjunction
 from windrow.plan.nodes import JoinKind, Node, OutputKind
 from windrow.plan.pattern import Pattern
+from windrow.plan.row_time import with_row_times
 from windrow.plan.schema import Schema
 from windrow.state import StructureKind
-from windrow.types import BOOLEAN
+from windrow.types import BOOLEAN, TIMESTAMP
 
 
 def contents_of(table: str) -> str:
@@ -135,6 +138,8 @@ class Lowering:
             return self.lower(plan.input)  # names and the order of showing are not the matter of kernels
         if isinstance(plan, nodes.Windowed):
             return self._windowed(plan)
+        if isinstance(plan, nodes.Stamped):
+            return self._stamped(plan, self.lower(plan.input))
         if isinstance(plan, nodes.Filter):
             predicate = self._compiler(plan.input.schema).predicate(plan.predicate)
             return self._node(plan, Selection(predicate))
@@ -142,7 +147,8 @@ class Lowering:
             compiler = self._compiler(plan.input.schema)
             return self._node(plan, Projection(tuple(compiler.column(c.expression) for c in plan.columns)))
         if isinstance(plan, nodes.GroupBy):
-            return self._group_by(plan)
+            timed = with_row_times(plan)
+            return self._group_by(plan) if timed is plan else self.lower(timed)
         if isinstance(plan, nodes.Exchange):
             return self._exchange(plan)
         return self._binary_or_set(plan)
@@ -285,14 +291,26 @@ class Lowering:
         return PhysicalNode(plan, TimeWindow(ColumnLifetime(lifetime_ordinal(plan))), (source,))
 
     def _windowed(self, plan: nodes.Windowed) -> PhysicalNode:
-        below = self._source(plan.input) if isinstance(plan.input, nodes.Stream) else self._append_only(plan.input)
-        current = below
+        current = self._rows_below(plan.input)
         for operator in window_operators(plan, self._compiler(plan.input.schema)):
             current = self._window(plan, operator, current)
         if self._strategy is Strategy.NT:
             kind = structure_kind(plan, Strategy.UPA)
             current = PhysicalNode(plan, NegativeTuples(kind), (current,))
         return current
+
+    def _rows_below(self, plan: Node) -> PhysicalNode:
+        """What a window reads: rows of a stream as they come, or of a sub-query."""
+        if isinstance(plan, nodes.Stream):
+            return self._source(plan)
+        if isinstance(plan, nodes.Stamped) and isinstance(plan.input, nodes.Stream):
+            return self._stamped(plan, self._source(plan.input))
+        return self._append_only(plan)
+
+    def _stamped(self, plan: nodes.Stamped, below: PhysicalNode) -> PhysicalNode:
+        own = self._compiler(plan.input.schema)
+        columns = [own.column(column) for column in plan.input.schema.columns]
+        return PhysicalNode(plan, Projection((*columns, _time_of_rows)), (below,))
 
     def _window(self, plan: nodes.Windowed, operator: Operator[Any], below: PhysicalNode) -> PhysicalNode:
         found = closes_partitions(plan)
@@ -426,7 +444,9 @@ class Lowering:
         columns: list[CompiledExpression] = [compiler.column(key.expression) for key in plan.keys]
         aggregates = []
         for named in plan.aggregates:
-            arguments, time = self._arguments(plan, named, compiler, columns)
+            arguments = _appended(values_of(named.call), compiler, columns)
+            times = _appended(times_of(named.call), compiler, columns)
+            time = times[0] if times else None
             aggregates.append(accumulator(named.call, arguments, time, self._dictionary))
         below = PhysicalNode(plan, Projection(tuple(columns)), (self.lower(plan.input),))
         kind = structure_kind(plan.input, self._strategy)
@@ -436,22 +456,6 @@ class Lowering:
             return PhysicalNode(plan, operator, (below,))
         places = tuple([key.name for key in plan.keys].index(name) for name in found.columns)
         return PhysicalNode(plan, PunctuatedGroupBy(operator, places), (below, self._closings.node(plan.input)))
-
-    def _arguments(
-        self,
-        plan: nodes.GroupBy,
-        named: NamedAggregate,
-        compiler: ExpressionCompiler,
-        columns: list[CompiledExpression],
-    ) -> tuple[tuple[int, ...], int | None]:
-        """The ordinals of an aggregate's arguments and of the rows' own time, appended to the columns."""
-        first = len(columns)
-        columns.extend(compiler.column(value) for value in values_of(named.call))
-        arguments = tuple(range(first, len(columns)))
-        if named.call.function not in ("FIRST", "LAST"):
-            return arguments, None
-        columns.append(compiler.column(_time_column(plan)))
-        return arguments, len(columns) - 1
 
 
 def is_everywhere(plan: Node) -> bool:
@@ -464,13 +468,14 @@ def plan_digest(plan: Node) -> str:
     return hashlib.sha1(repr(plan).encode(), usedforsecurity=False).hexdigest()[:16]
 
 
-def _time_column(plan: nodes.GroupBy) -> Column:
-    """The timestamp column of the first stream below that is still there."""
-    schema = plan.input.schema
-    for node in plan.input.walk():
-        if isinstance(node, nodes.Stream) and node.timestamp is not None:
-            name = f"{node.alias}.{node.timestamp}"
-            if name in schema:
-                return schema.column(name)
-    hint = "group the stream itself, or keep its timestamp column in the sub-query"
-    raise WindrowError("FIRST and LAST need the timestamp of the rows they choose from", hint)
+def _appended(
+    values: Sequence[Expression], compiler: ExpressionCompiler, columns: list[CompiledExpression]
+) -> tuple[int, ...]:
+    """The ordinals of arguments, computed as further columns."""
+    first = len(columns)
+    columns.extend(compiler.column(value) for value in values)
+    return tuple(range(first, len(columns)))
+
+
+def _time_of_rows(rows: Batch) -> BatchColumn:
+    return BatchColumn(TIMESTAMP, rows.ts)

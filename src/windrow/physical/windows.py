@@ -21,7 +21,7 @@ from windrow.operators import (
 from windrow.operators.sampling import SampledLifetime
 from windrow.operators.time_window import Lifetime
 from windrow.physical.expressions import ExpressionCompiler
-from windrow.plan.nodes import Stream, Windowed, below_exchange
+from windrow.plan.nodes import Stamped, Stream, Windowed, below_exchange
 from windrow.plan.schema import Schema
 from windrow.plan.windows import (
     Between,
@@ -41,6 +41,7 @@ from windrow.plan.windows import (
 def window_operators(plan: Windowed, compiler: ExpressionCompiler) -> tuple[Operator[Any], ...]:
     """The operators of a window, the first to be applied first; a stream's own lifetimes are cut by it."""
     window, stream = plan.window, below_exchange(plan.input)
+    stream = stream.input if isinstance(stream, Stamped) else stream
     if not isinstance(stream, Stream) or stream.lifetime is None:
         return _operators(window, plan.input.schema, compiler)
     # A periodic window shows what the continuous one shows at its refreshes: cut first, then looked at.

@@ -303,6 +303,17 @@ class Numbered(Node):
         return self.input.schema + Schema((Field(self.name, BIGINT),))
 
 
+@dataclass(frozen=True)
+class Stamped(Node):
+    """An append-only input with a column that holds the time at which each row came; made when a plan is lowered."""
+
+    input: Node
+    name: str
+
+    def _derive_schema(self) -> Schema:
+        return self.input.schema + Schema((Field(self.name, TIMESTAMP),))
+
+
 class OutputKind(enum.Enum):
     ISTREAM = "ISTREAM"
     DSTREAM = "DSTREAM"

@@ -20,6 +20,7 @@ from windrow.errors import CqlMeaningError, Span
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
 from windrow.plan.expressions import Column, Expression, Literal, Named, transform, walk
 from windrow.plan.nodes import Distinct, GroupBy, Node, Project
+from windrow.plan.row_time import with_row_time
 from windrow.plan.schema import unqualified
 
 if TYPE_CHECKING:
@@ -100,9 +101,21 @@ class BlockBinder:
         conditions = ConditionBinder(self._queries, source.scope, "HAVING", binder, self._internal)
         bound = None if having is None else conditions.bind(having)
         plan: Node = GroupBy(source.plan, keys, aggregates.named)
+        self._check_times(select, source.plan, aggregates)
         if bound is not None:
             plan = conditions.applied(plan, bound)
         return Project(plan, named_columns(items))
+
+    def _check_times(self, select: exp.Select, grouped: Node, aggregates: Aggregates) -> None:
+        """FIRST and LAST go by the time of rows; not all rows have one."""
+        if all(named.call.function not in ("FIRST", "LAST") for named in aggregates.named) or with_row_time(grouped):
+            return
+        other = (alias for alias, name in AGGREGATE_ALIASES.items() if name in ("FIRST", "LAST"))
+        spellings = ("FIRST", "LAST", *other)
+        written = (node for node in select.find_all(exp.Anonymous) if node.name.upper() in spellings)
+        message = "FIRST and LAST choose by the time of rows, and these have none of their own"
+        hint = "group the rows before they are made distinct, combined, limited or grouped; or use MIN or MAX"
+        raise CqlMeaningError(message, span_of(next(written)), hint)
 
     def _keys(self, select: exp.Select, scope: Scope) -> tuple[Named, ...]:
         group = select.args.get("group")

@@ -33,6 +33,7 @@ from windrow.plan.nodes import (
     Project,
     SemiJoin,
     Sort,
+    Stamped,
     Stream,
     Table,
     Union,
@@ -78,7 +79,7 @@ def _derive(node: Node, of: PatternOf) -> Pattern:
         return Pattern.STR if node.retroactive else Pattern.MONOTONIC
     if isinstance(node, Windowed):
         return _windowed(node)
-    if isinstance(node, Filter | Project | Alias | Sort | WithEnd | Exchange):
+    if isinstance(node, Filter | Project | Alias | Sort | WithEnd | Exchange | Stamped):
         return of(node.input)
     if isinstance(node, AppendOnly):
         return _external_pattern(node.input)
@@ -111,7 +112,7 @@ def _windowed(node: Windowed) -> Pattern:
 
 def gives_stream(node: Node) -> bool:
     """Written with an output stream, so what leaves it is append-only whatever is below."""
-    return gives_stream(node.input) if isinstance(node, Alias | Exchange) else isinstance(node, OutputStream)
+    return gives_stream(node.input) if isinstance(node, Alias | Exchange | Stamped) else isinstance(node, OutputStream)
 
 
 def _joined(node: Join | SemiJoin | AntiJoin, of: PatternOf) -> Pattern:

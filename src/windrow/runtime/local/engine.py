@@ -13,16 +13,14 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary, Segment, sql_type
-from windrow.catalog import Entry, Punctuation, QueryEntry, StreamEntry, TableEntry
+from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
-from windrow.cql import Create, Drop, TableChange, compile_query
+from windrow.cql import Create, Drop, TableChange
 from windrow.errors import AggregateError, WindrowError
-from windrow.operators import Predicate
 from windrow.physical.closings import closings_of
-from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.lower import contents_of
 from windrow.physical.strategy import Strategy
-from windrow.plan.nodes import Filter, Node, Stream
+from windrow.plan.nodes import Node, Stream
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.intake import Intake
@@ -223,21 +221,10 @@ class Engine:
         self._heard.pop(name, None)
 
     def _open(self, entry: StreamEntry) -> None:
-        self._intakes[entry.name.lower()] = Intake(entry, self.dictionary, self._conditions(entry))
+        self._intakes[entry.name.lower()] = Intake(entry, self.dictionary)
         self._heard[entry.name.lower()] = self._clock.now()
         if entry.connector is not None:
             self._sources[entry.name.lower()] = source_of(entry.connector, entry.columns)
-
-    def _conditions(self, entry: StreamEntry) -> list[tuple[Punctuation, Predicate]]:
-        """The punctuations of a stream that are among its rows: those that SELECT with the condition would give."""
-        names = {f"{entry.name}.{column.name}": place for place, column in enumerate(entry.columns)}
-        compiler, found = ExpressionCompiler(names, self.dictionary), []
-        for punctuation in entry.punctuations:
-            if punctuation.where is not None:
-                plan = compile_query(f'SELECT * FROM "{entry.name}" WHERE {punctuation.where}', self.session.catalog)
-                condition = next(node.predicate for node in plan.walk() if isinstance(node, Filter))
-                found.append((punctuation, compiler.predicate(condition)))
-        return found
 
     def _open_table(self, entry: TableEntry) -> None:
         store = self._tables[entry.name.lower()] = TableStore(entry, self.dictionary)

@@ -30,10 +30,10 @@ from windrow.batch import (
 )
 from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.row_order import in_row_order
-from windrow.catalog import Punctuation, StreamEntry
+from windrow.catalog import StreamEntry
 from windrow.errors import WindrowError
-from windrow.operators import Predicate
 from windrow.runtime.local.closed_keys import ClosedKeys
+from windrow.runtime.local.punctuation_rows import punctuation_rows
 from windrow.units import BEGINNING, FOREVER, parse_duration
 
 MAX_TIMESTAMP = 2**61  # later ones could overflow when a window's length is added
@@ -74,10 +74,7 @@ def _as_text(rows: pa.Table) -> pa.Table:
 
 
 class Intake:
-    def __init__(
-        self, stream: StreamEntry, dictionary: Dictionary, punctuations: Sequence[tuple[Punctuation, Predicate]] = ()
-    ) -> None:
-        """`punctuations` are those of the stream that have a condition, with the condition compiled."""
+    def __init__(self, stream: StreamEntry, dictionary: Dictionary) -> None:
         self.stream = stream
         self.punctuations = 0
         self.rejected, self.late = Aside(), Aside()
@@ -88,7 +85,7 @@ class Intake:
         self._types = tuple(column.type for column in stream.columns)
         self._waiting: list[Batch] = []
         self._ties = tuple(self._ordinal(name) for name in stream.ties)
-        self._punctuations = tuple(punctuations)
+        self._punctuations = punctuation_rows(stream, dictionary)
         key = [self._ordinal(name) for name in stream.punctuated]
         self.closed = ClosedKeys(key, empty([self._types[place] for place in key], dictionary)) if key else None
 
