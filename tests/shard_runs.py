@@ -15,6 +15,7 @@ from windrow.runtime.spark.batch_spec import BatchSpec
 from windrow.runtime.spark.driver import Driver
 from windrow.runtime.spark.messages import Done
 from windrow.runtime.spark.router import route
+from windrow.runtime.spark.shard_state import KEPT
 
 
 class ShardsInProcess(Driver):
@@ -60,7 +61,7 @@ def in_process(tasks: Sequence[pa.RecordBatch], spec: BatchSpec, forgetful: bool
     )
     for stage in range(1, spec.plan.stages + 1):
         if forgetful:
-            shard._KEPT = shard._Kept()
+            KEPT.clear()
         groups = [moving.filter(pa.compute.equal(moving["slot"], slot)) for slot in messages.slots(spec.plan.shards)]
         moving = pa.concat_tables(shard.step(spec, stage, group.combine_chunks()) for group in groups)
     return [pickle.loads(body) for body in moving["body"].to_pylist()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
@@ -55,7 +56,7 @@ class _FileSink:
 
 def write_file(table: pa.Table, path: Path, form: str) -> None:
     """At once or not at all; a file of that name is replaced."""
-    hidden = path.with_name(f".{path.name}")
+    hidden = path.with_name(f".{path.name}.{os.getpid()}")  # a task that runs twice does not write into itself
     _WRITERS[form](table, hidden)
     hidden.replace(path)
 

@@ -54,6 +54,11 @@ class TableStore:
             ]
         self._pending.sort(key=lambda pending: pending.effect)
 
+    @property
+    def waiting(self) -> int:
+        """How many changes have not taken effect yet."""
+        return len(self._pending)
+
     def contents(self) -> Batch:
         """The rows now, as tuples that never end."""
         return self._rows

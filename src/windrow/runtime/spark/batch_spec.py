@@ -38,7 +38,7 @@ class BatchSpec:
     progress: Progress  # before the batch; heartbeats and ends are in it
     arrival: int  # the time of rows that have none of their own
     changes: tuple[TableChange, ...] = ()
-    tables_to_load: tuple[str, ...] = ()
+    tables_created: tuple[str, ...] = ()
     versions: Mapping[tuple[int, int], ShardVersion] = field(default_factory=dict)  # by stage and shard
     telling: Telling | None = None
 

@@ -70,11 +70,13 @@ class Folder:
         files, root = self._open()
         return bool(files.get_file_info(f"{root}/{name}").type != pa.fs.FileType.NotFound)
 
-    def names(self, under: str) -> list[str]:
-        """The files directly below a folder of the folder."""
+    def names(self, under: str, hidden: bool = False) -> list[str]:
+        """The files directly below a folder of the folder, with or without those that are being written."""
         files, root = self._open()
         found = files.get_file_info(pa.fs.FileSelector(f"{root}/{under}", allow_not_found=True))
-        return sorted(info.base_name for info in found if info.is_file and not info.base_name.endswith(".part"))
+        return sorted(
+            info.base_name for info in found if info.is_file and (hidden or not info.base_name.endswith(".part"))
+        )
 
     def delete(self, name: str) -> None:
         files, root = self._open()
@@ -105,15 +107,15 @@ def read_contents(folder: Folder, manifest: Manifest) -> dict[str, bytes]:
         try:
             parts = folder.read_parts(bundle, [manifest[name] for name in names])
         except OSError as error:
-            raise CheckpointError(f"{bundle} of the checkpoint cannot be read: {error}", _RESTORE) from None
+            raise CheckpointError(f"{bundle} of the checkpoint cannot be read: {error}", RESTORE) from None
         for name, part in zip(names, parts, strict=True):
             if zlib.crc32(part) != manifest[name].checksum:
-                raise CheckpointError(f"{bundle} of the checkpoint is damaged (piece {name})", _RESTORE)
+                raise CheckpointError(f"{bundle} of the checkpoint is damaged (piece {name})", RESTORE)
             contents[name] = part
     return {name: contents[name] for name in manifest}
 
 
-_RESTORE = "restore the checkpoint from a copy, or start again with an empty one"
+RESTORE = "restore the checkpoint from a copy, or start again with an empty one"
 
 
 def piece_to_bytes(piece: object) -> bytes:

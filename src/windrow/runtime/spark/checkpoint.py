@@ -8,12 +8,15 @@
     pieces/, manifests/ state of shards; changes/, aside/: what came out, late and rejected rows
     spark/              Spark's own: offsets of sources
 
-Commit records are kept for the last `KEPT_BATCHES` batches, and with them what the batches gave out.
+Commit records are kept for the last `KEPT_BATCHES` batches, and with them what the batches gave out; of state, what the
+last two commits name; of plans the last; of statements those that are not over. The rest is collected: what a commit
+leaves behind with the next one, and what died unfinished by a sweep at every start and every `SWEPT_EVERY` batches.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import pickle
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,12 +28,15 @@ from typing import Any
 from windrow.errors import CheckpointError
 from windrow.runtime.progress import Progress
 from windrow.runtime.spark.batch_spec import BatchSpec, ShardVersion
-from windrow.runtime.spark.bundles import Address, Folder
+from windrow.runtime.spark.bundles import RESTORE, Address, Folder
+from windrow.runtime.spark.manifests import read_manifest
 from windrow.runtime.spark.running import Metric, RunningPlan
 
-FORMAT = 1
+FORMAT = 2
 VERSION = version("windrow")
 KEPT_BATCHES = 1_000
+SWEPT_EVERY = 100  # batches
+LOG = logging.getLogger("windrow")
 
 
 @dataclass(frozen=True)
@@ -38,9 +44,12 @@ class Commit:
     """What a micro-batch came to."""
 
     number: int
+    source_batch: int  # the number of the source's last micro-batch that is in here
     plan_version: int
-    statements: int  # how many of the statements have taken effect
+    statements: int  # the number of the last statement that has taken effect
     progress: Progress
+    told_until: int  # refreshes from here on have not been told
+    last_changes: Mapping[str, int]  # of answers by query, once all sources have ended
     versions: Mapping[tuple[int, int], ShardVersion]
     changes: Mapping[str, Sequence[Address]] = field(default_factory=dict)  # by query, one a shard
     told: Mapping[str, Sequence[Address]] = field(default_factory=dict)
@@ -56,33 +65,40 @@ class Checkpoint:
     def __init__(self, place: str) -> None:
         self.uri = place if "://" in place else Path(place).resolve().as_uri()
         self.folder = Folder(f"{self.uri}/windrow")
+        self._recent: dict[int, Commit] = {}
 
     @property
     def spark_folder(self) -> str:
         return f"{self.uri}/spark"
 
-    def open(self, shards: int) -> int:
+    def open(self, shards: int | None, otherwise: int) -> int:
         """The number of shards: that of the checkpoint when there is one."""
         if not self.folder.exists("format"):
-            described = {"format": FORMAT, "windrow": VERSION, "shards": shards}
+            described = {"format": FORMAT, "windrow": VERSION, "shards": shards or otherwise}
             self.folder.write("format", json.dumps(described).encode())
-            return shards
-        described = json.loads(self.folder.read("format"))
-        if described["format"] != FORMAT or described["windrow"] != VERSION:
+            return shards or otherwise
+        try:
+            described = json.loads(self.folder.read("format"))
+            written = described["format"], described["windrow"], int(described["shards"])
+        except (ValueError, KeyError, TypeError):
+            raise CheckpointError("format of the checkpoint is damaged", RESTORE) from None
+        if written[:2] != (FORMAT, VERSION):
             raise CheckpointError(
-                f"the checkpoint was written by Windrow {described['windrow']} (format {described['format']}), "
+                f"the checkpoint was written by Windrow {written[1]} (format {written[0]}), "
                 f"this is {VERSION} (format {FORMAT})",
                 "run it with the version that wrote it, or start with an empty checkpoint",
             )
-        return int(described["shards"])
+        if shards not in (None, written[2]):
+            LOG.warning("the checkpoint has %d shards and keeps them; %d were asked for", written[2], shards)
+        return written[2]
 
     def log_statement(self, number: int, statement: object) -> None:
         self._write(f"statements/{number:09}", statement)
 
-    def statements(self) -> Iterator[Any]:
-        """What has been said, in order."""
+    def statements(self) -> Iterator[tuple[int, Any]]:
+        """What has been said, by number, in order."""
         for name in self.folder.names("statements"):
-            yield self._read(f"statements/{name}")
+            yield int(name), self._read(f"statements/{name}")
 
     def log_plan(self, plan: RunningPlan) -> None:
         self._write(f"plans/{plan.version:09}", plan)
@@ -102,63 +118,82 @@ class Checkpoint:
         return found
 
     def commit(self, record: Commit) -> None:
-        """The batch has happened; then what nobody needs any more is thrown away."""
+        """The batch has happened."""
         self._write(f"commits/{record.number:09}", record)
-        self._collect(record.number)
+        self._recent[record.number] = record
+        self._recent.pop(record.number - 3, None)
 
     def commits(self, after: int = -1) -> Iterator[Commit]:
         for name in self.folder.names("commits"):
             if int(name) > after:
                 yield self._read(f"commits/{name}")
 
-    def committed(self, number: int) -> bool:
-        return self.folder.exists(f"commits/{number:09}")
-
     def last_commit(self) -> Commit | None:
         names = self.folder.names("commits")
         found: Commit | None = self._read(f"commits/{names[-1]}") if names else None
         return found
 
-    def _collect(self, number: int) -> None:
-        """Pieces that the commit before last has left, so that nobody is reading them; old batches altogether."""
-        before = f"commits/{number - 1:09}"
-        if number > 0 and self.folder.exists(before):
-            for name in self._read(before).garbage:
-                self.folder.delete(name)
-        older = f"commits/{number - 2:09}"
-        if number > 1 and self.folder.exists(older):
-            for version in self._read(older).versions.values():
-                self.folder.delete(version.manifest)
-        self._forget(number - KEPT_BATCHES)
-
-    def _forget(self, number: int) -> None:
-        name = f"commits/{number:09}"
-        if number < 0 or not self.folder.exists(name):
-            return
-        record: Commit = self._read(name)
-        addresses = [a for of in (record.changes, record.told) for each in of.values() for a in each]
-        for bundle in {address.bundle for address in [*addresses, *record.aside.values()]}:
-            self.folder.delete(bundle)
+    def collect(self, record: Commit, statements: Sequence[int] = ()) -> None:
+        """Throw away what nobody needs after a commit: state that only older commits name, and old batches."""
+        number = record.number
         self.folder.delete(f"batches/{number:09}")
-        self.folder.delete(name)
+        for done in statements:
+            self.folder.delete(f"statements/{done:09}")
+        before = self._commit(number - 1)
+        if before is not None:  # not what this commit has left: somebody may be reading the answer before it
+            for name in before.garbage:
+                self.folder.delete(name)
+        older = self._commit(number - 2)
+        if older is not None:
+            for version in older.versions.values():
+                self.folder.delete(version.manifest)
+        old = self._commit(number - KEPT_BATCHES)
+        if old is not None:
+            for bundle in _told(old):
+                self.folder.delete(bundle)
+            self.folder.delete(f"commits/{old.number:09}")
+        if number % SWEPT_EVERY == 0:
+            self.sweep(record)
 
-    def sweep(self, record: Commit | None) -> None:
-        """Throw away what a driver that died left behind: pieces that no manifest names."""
-        from windrow.runtime.spark.shard import read_manifest
+    def sweep(self, record: Commit) -> None:
+        """Throw away what was left behind by tasks and drivers that died, of which no commit knows."""
+        before = self._commit(record.number - 1)
+        last = [record] if before is None else [before, record]
+        used = {bundle for v in record.versions.values() for bundle in read_manifest(self.folder, v).bundles}
+        self._sweep("pieces", used | set(record.garbage))
+        self._sweep("manifests", {version.manifest for one in last for version in one.versions.values()})
+        for told in ("changes", "aside"):
+            self._sweep(told, set(), record.number - KEPT_BATCHES + 1)
+        self._sweep("plans", set(), record.plan_version)
 
-        versions = [] if record is None else list(record.versions.values())
-        used = {address.bundle for v in versions for address in read_manifest(self.folder, v)[0].values()}
-        for name in self.folder.names("pieces"):
-            if f"pieces/{name}" not in used:
-                self.folder.delete(f"pieces/{name}")
+    def _sweep(self, under: str, used: set[str], before: int | None = None) -> None:
+        """Delete what is not used; with `before` only what has a lower number."""
+        for name in self.folder.names(under, hidden=True):
+            if f"{under}/{name}" not in used and (before is None or int(name[:9]) < before):
+                self.folder.delete(f"{under}/{name}")
+
+    def _commit(self, number: int) -> Commit | None:
+        if number in self._recent:
+            return self._recent[number]
+        name = f"commits/{number:09}"
+        found: Commit | None = self._read(name) if number >= 0 and self.folder.exists(name) else None
+        return found
 
     def _write(self, name: str, content: object) -> None:
         pickled = pickle.dumps(content, protocol=5)
         self.folder.write(name, zlib.crc32(pickled).to_bytes(4, "little") + pickled)
 
     def _read(self, name: str) -> Any:
-        content = self.folder.read(name)
+        try:
+            content = self.folder.read(name)
+        except OSError as error:
+            raise CheckpointError(f"{name} of the checkpoint cannot be read: {error}", RESTORE) from None
         if zlib.crc32(content[4:]) != int.from_bytes(content[:4], "little"):
-            hint = "restore the checkpoint from a copy, or start again with an empty one"
-            raise CheckpointError(f"{name} of the checkpoint is damaged", hint)
+            raise CheckpointError(f"{name} of the checkpoint is damaged", RESTORE)
         return pickle.loads(content[4:])
+
+
+def _told(record: Commit) -> set[str]:
+    """The bundles with what a batch gave out."""
+    addresses = [a for of in (record.changes, record.told) for each in of.values() for a in each]
+    return {address.bundle for address in [*addresses, *record.aside.values()]}

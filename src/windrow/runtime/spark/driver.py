@@ -16,11 +16,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.batch import arrow_type
+from windrow.batch import Batch, arrow_type
 from windrow.catalog import QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop, Set, Statement, TableChange
-from windrow.errors import WindrowError
+from windrow.errors import CheckpointError, WindrowError
 from windrow.physical.exchanges import distributed
 from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Node, Stream
@@ -32,9 +32,10 @@ from windrow.runtime.spark.bundles import Address, Folder, read_contents
 from windrow.runtime.spark.checkpoint import Checkpoint, Commit
 from windrow.runtime.spark.messages import Done
 from windrow.runtime.spark.query import Query
-from windrow.runtime.spark.running import RunningPlan, RunningQuery
+from windrow.runtime.spark.running import RunningPlan, RunningQuery, query_key
+from windrow.runtime.spark.shard_state import read_answer
 from windrow.session import Result, Session
-from windrow.types import TIMESTAMP
+from windrow.types import TIMESTAMP, Type
 from windrow.units import BEGINNING, FOREVER
 
 Job = Callable[[BatchSpec], Sequence[Done]]
@@ -48,18 +49,21 @@ class EndOfStream:
 
 
 class Driver:
-    def __init__(self, checkpoint: str, shards: int, clock: Clock | None = None) -> None:
+    """`shards` is what the user asks for, `otherwise` what a new checkpoint gets when he does not."""
+
+    def __init__(
+        self, checkpoint: str, shards: int | None = None, clock: Clock | None = None, otherwise: int = 1
+    ) -> None:
         self._clock = clock or SystemClock()
         self._checkpoint = Checkpoint(checkpoint)
-        self.shards = self._checkpoint.open(shards)
+        self.shards = self._checkpoint.open(shards, otherwise)
         self._lock = threading.RLock()
         self.session = Session()
         self._queries: dict[str, Query] = {}
-        self._said: list[Statement | EndOfStream] = []
+        self._said: dict[int, Statement | EndOfStream] = {}  # by number, from 1 on
         self._created: dict[str, int] = {}  # the numbers of the statements that created the queries
-        self._taken = 0  # how many statements have taken effect
+        self._taken = 0  # the number of the last statement that has taken effect
         self._ended: set[str] = set()
-        self._last_changes: dict[str, int] = {}  # of answers, once all sources have ended
         self._plan = RunningPlan(0, self.shards, {}, {}, ())
         self._last = self._checkpoint.last_commit()
         self._recover()
@@ -140,6 +144,14 @@ class Driver:
     def folder(self) -> Folder:
         return self._checkpoint.folder
 
+    def _key(self, query: str) -> str:
+        return query_key(query, self._created[query.lower()])
+
+    def kept_answers(self, query: str, types: Sequence[Type]) -> Iterator[Batch]:
+        """The changes that make up the answer of a query, shard by shard."""
+        for version in self.versions_of(query):
+            yield read_answer(self.folder, version, self._key(query), types)
+
     def versions_of(self, query: str) -> list[ShardVersion]:
         """The states of the shards that hold the answer of a query."""
         running = next((one for one in self._plan.queries if one.name.lower() == query.lower()), None)
@@ -149,7 +161,8 @@ class Driver:
 
     def logged(self, query: str, kind: str) -> pa.Table:
         """What the log has of a query's changes or refreshes."""
-        found = [getattr(record, kind).get(query, ()) for record in self._checkpoint.commits()]
+        key = self._key(query)
+        found = [getattr(record, kind).get(key, ()) for record in self._checkpoint.commits()]
         tables = [table for addresses in found for table in self._tables(addresses)]
         return pa.concat_tables(tables) if tables else self._no_changes(query, kind)
 
@@ -180,9 +193,10 @@ class Driver:
             except WindrowError:
                 self.session.catalog.drop(statement.entry.name)
                 raise
-        self._said.append(statement)
-        self._checkpoint.log_statement(len(self._said), statement)
-        self._hear(statement, len(self._said))
+        number = max(self._said, default=self._taken) + 1
+        self._checkpoint.log_statement(number, statement)
+        self._said[number] = statement
+        self._hear(statement, number)
 
     def _take_up(self, statement: Create) -> None:
         """Refuse what cannot run before it is written down."""
@@ -208,10 +222,10 @@ class Driver:
 
     def _recover(self) -> None:
         """What the checkpoint says has been said and has happened."""
-        for number, statement in enumerate(self._checkpoint.statements(), 1):
+        for number, statement in self._checkpoint.statements():
             if not isinstance(statement, EndOfStream):
                 self.session.carry_out(statement)
-            self._said.append(statement)
+            self._said[number] = statement
             self._hear(statement, number)
         if self._last is None:
             return
@@ -228,14 +242,13 @@ class Driver:
 
     def finish(self, ended: set[str], job: Job) -> None:
         """Sources have ended. When all have, a batch takes time to its end, and another tells the last refreshes."""
-        if self.has_ended:
-            return
         with self._lock:
             self._ended |= ended
-        begin = self.watermark
-        self.micro_batch(self.next_number, job)
-        if self.watermark == FOREVER:
-            self.micro_batch(self.next_number, job, Telling(begin, self._last_changes))
+        if self.watermark != FOREVER:
+            self._carry_out(None, job)
+        if self.watermark == FOREVER and not self.has_ended:
+            assert self._last is not None
+            self._carry_out(None, job, Telling(self._last.told_until, self._last.last_changes))
 
     @property
     def has_ended(self) -> bool:
@@ -243,28 +256,47 @@ class Driver:
 
     @property
     def next_number(self) -> int:
-        return 0 if self._last is None else self._last.number + 1
+        """The number of the source's next micro-batch."""
+        return 0 if self._last is None else self._last.source_batch + 1
 
-    def micro_batch(self, number: int, job: Job, telling: Telling | None = None) -> None:
+    def micro_batch(self, number: int, job: Job) -> None:
+        """Take up a micro-batch of the source, unless it has happened: its number is the source's."""
+        if number < self.next_number - 1:
+            raise CheckpointError(
+                f"Spark is about to read micro-batch {number} again, but {self.next_number - 1} has been committed",
+                "the folders spark/ and windrow/ of a checkpoint belong together: restore both from the same copy",
+            )
+        if number > self.next_number:
+            raise CheckpointError(
+                f"Spark goes on with micro-batch {number}, but the last one committed is {self.next_number - 1}",
+                "the folders spark/ and windrow/ of a checkpoint belong together: restore both from the same copy",
+            )
+        if number == self.next_number:
+            self._carry_out(number, job)
+
+    def _carry_out(self, source_batch: int | None, job: Job, telling: Telling | None = None) -> None:
         """Decide, log, run, commit, publish."""
-        if self._checkpoint.committed(number):
-            return
         began = time.monotonic()
+        number = 0 if self._last is None else self._last.number + 1
         spec, statements = self._logged(number) or self._decided(number, telling)
-        self._commit(spec, statements, job(spec), time.monotonic() - began)
+        source = self.next_number - 1 if source_batch is None else source_batch
+        self._commit(spec, statements, source, job(spec), time.monotonic() - began)
         self._publish()
 
     def _logged(self, number: int) -> tuple[BatchSpec, int] | None:
         """The plan of a batch that was begun before: it runs again as it was to be run."""
         found = self._checkpoint.logged_batch(number)
-        if found is not None and found[0].plan_version != self._plan.version:
-            self._plan = self._checkpoint.plan(found[0].plan_version)
+        if found is not None:
+            spec, self._taken = found
+            if spec.plan_version != self._plan.version:
+                self._plan = self._checkpoint.plan(spec.plan_version)
         return found
 
     def _decided(self, number: int, telling: Telling | None) -> tuple[BatchSpec, int]:
         """Take the statements that have come and make the plan of the batch."""
         with self._lock:
-            new, self._taken = self._said[self._taken :], len(self._said)
+            new = [statement for number, statement in self._said.items() if number > self._taken]
+            self._taken = max(self._said, default=self._taken)
             self._change_plan()
             slacks = {name: entry.slack for name, entry in self._plan.streams.items()}
             progress = self._progress.with_streams(slacks).moved(self._moved_times())
@@ -275,8 +307,8 @@ class Driver:
                 self._plan.version,
                 progress,
                 self._clock.now(),
-                tuple(change for change in new if isinstance(change, TableChange)),
-                tuple(name for one in new if (name := _table_to_load(one)) is not None),
+                tuple(_changes_of_tables(new)),
+                tuple(_tables_created(new) & self._plan.tables.keys()),
                 {} if self._last is None else self._last.versions,
                 telling,
             )
@@ -314,16 +346,22 @@ class Driver:
         found = self._progress.streams.get(stream)
         return BEGINNING if found is None else found.news.newest
 
-    def _commit(self, spec: BatchSpec, statements: int, done: Sequence[Done], seconds: float) -> None:
+    def _commit(self, spec: BatchSpec, statements: int, source: int, done: Sequence[Done], seconds: float) -> None:
         expected = self._plan.stages * self.shards
         assert len(done) == expected, f"{len(done)} of {expected} shards answered"
         first = done[0]
         assert all(one.progress == first.progress for one in done), "shards disagree about the watermark"
         record = Commit(
             spec.number,
+            source,
             spec.plan_version,
             statements,
             first.progress,
+            self._told_until(first.progress),
+            {
+                query.key: max(one.last_changes.get(query.key, BEGINNING) for one in done)
+                for query in self._plan.queries
+            },
             {(one.stage, one.shard): ShardVersion(one.token, *one.manifest) for one in done},
             _gathered(done, "changes"),
             _gathered(done, "told"),
@@ -334,11 +372,23 @@ class Driver:
             seconds,
             spec.telling is not None,
         )
-        self._last_changes = {
-            name: max(one.last_changes.get(name, BEGINNING) for one in done) for name in self._queries
-        }
         self._checkpoint.commit(record)
         self._last = record
+        self._checkpoint.collect(record, self._carried_out(statements))
+
+    def _told_until(self, progress: Progress) -> int:
+        """Refreshes after the last row wait until it is known that it was the last."""
+        if progress.watermark != FOREVER:
+            return progress.watermark
+        return BEGINNING if self._last is None else self._last.told_until
+
+    def _carried_out(self, statements: int) -> list[int]:
+        """The statements that are over: changes of tables that have been made."""
+        with self._lock:
+            over = [n for n, one in self._said.items() if n <= statements and isinstance(one, TableChange)]
+            for number in over:
+                del self._said[number]
+            return over
 
     def _publish(self) -> None:
         """Give what queries told to those who want to hear of it."""
@@ -346,7 +396,7 @@ class Driver:
         for query in self._queries.values():
             if query.subscribers:
                 kind = self._last.changes if query.slide is None else self._last.told
-                for table in self._tables(kind.get(query.name, ())):
+                for table in self._tables(kind.get(self._key(query.name), ())):
                     for subscriber in query.subscribers:
                         subscriber(table)
 
@@ -358,11 +408,20 @@ class Driver:
         return found
 
 
-def _table_to_load(statement: Statement | EndOfStream) -> str | None:
-    """The table that a statement makes of a source's rows."""
-    if isinstance(statement, Create) and isinstance(statement.entry, TableEntry) and statement.entry.connector:
-        return statement.entry.name.lower()
-    return None
+def _tables_created(statements: Sequence[Statement | EndOfStream]) -> set[str]:
+    created = (one.entry for one in statements if isinstance(one, Create))
+    return {entry.name.lower() for entry in created if isinstance(entry, TableEntry)}
+
+
+def _changes_of_tables(statements: Sequence[Statement | EndOfStream]) -> list[TableChange]:
+    """The changes of tables that are still there; one that is created again starts anew."""
+    changes: list[TableChange] = []
+    for statement in statements:
+        if isinstance(statement, TableChange):
+            changes.append(statement)
+        elif isinstance(statement, Drop) and statement.name is not None:
+            changes = [change for change in changes if change.table.lower() != statement.name.lower()]
+    return changes
 
 
 def _streams_of(plan: Node) -> set[str]:

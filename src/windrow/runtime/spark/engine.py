@@ -46,7 +46,7 @@ class Engine(Driver):
         self.spark = prepared(spark or own_session(master))
         self._scratch = tempfile.TemporaryDirectory(prefix="windrow-")
         place = checkpoint or str(Path(self._scratch.name) / "checkpoint")
-        super().__init__(place, shards or max(1, self.spark.sparkContext.defaultParallelism), clock)
+        super().__init__(place, shards, clock, max(1, self.spark.sparkContext.defaultParallelism))
         self._wake_file = Path(self._scratch.name) / "wake"
         self._frames: dict[str, DataFrame] = {}
         self._last_push = 0

@@ -13,7 +13,6 @@ from windrow.runtime.local.query import Subscriber
 from windrow.runtime.local.refreshes import refresh_slide
 from windrow.runtime.local.shown_order import in_shown_order
 from windrow.runtime.local.view import View
-from windrow.runtime.spark.shard import read_answer
 
 if TYPE_CHECKING:
     from windrow.runtime.spark.driver import Driver
@@ -62,6 +61,6 @@ class Query:
 
     def _rows(self, instant: int) -> Batch:
         view, types = View(), self.plan.schema.types
-        for version in self._engine.versions_of(self.name):
-            view.add(read_answer(self._engine.folder, version, self.name.lower(), types))
+        for rows in self._engine.kept_answers(self.name, types):
+            view.add(rows)
         return concat([empty(types, Dictionary()), *view.at(instant)])

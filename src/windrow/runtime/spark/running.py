@@ -40,6 +40,15 @@ class RunningQuery:
     def stage(self) -> int:
         return stage_of(self.plan)
 
+    @property
+    def key(self) -> str:
+        return query_key(self.name, self.statement)
+
+
+def query_key(name: str, statement: int) -> str:
+    """Under which a query's answer and changes are kept: one that is dropped and created again is another one."""
+    return f"{name.lower()}.{statement}"
+
 
 @dataclass(frozen=True)
 class RunningPlan:

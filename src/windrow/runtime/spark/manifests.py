@@ -1,0 +1,54 @@
+"""What a shard's state consists of after a batch: the names of its parts, and where every piece of them lies."""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from dataclasses import dataclass, field
+
+from windrow.errors import CheckpointError
+from windrow.runtime.spark.batch_spec import ShardVersion
+from windrow.runtime.spark.bundles import RESTORE, Address, Folder
+
+
+@dataclass(frozen=True)
+class StateManifest:
+    queries: frozenset[str] = frozenset()  # the keys of those that ran
+    parts: frozenset[str] = frozenset()  # also those that had nothing to write
+    tables_changed: int = 0
+    pieces: dict[str, Address] = field(default_factory=dict)
+
+    @property
+    def bundles(self) -> set[str]:
+        return {address.bundle for address in self.pieces.values()}
+
+    @property
+    def size(self) -> int:
+        return sum(address.length for address in self.pieces.values())
+
+    def well_used(self) -> dict[str, Address]:
+        """The pieces that lie in bundles of which at least half is still in use; the others are written again."""
+        used: dict[str, int] = {}
+        ends: dict[str, int] = {}
+        for address in self.pieces.values():
+            used[address.bundle] = used.get(address.bundle, 0) + address.length
+            ends[address.bundle] = max(ends.get(address.bundle, 0), address.offset + address.length)
+        return {name: a for name, a in self.pieces.items() if 2 * used[a.bundle] >= ends[a.bundle]}
+
+
+def write_manifest(folder: Folder, name: str, manifest: StateManifest) -> tuple[str, int]:
+    """The file, and its checksum."""
+    content = pickle.dumps(manifest, protocol=5)
+    folder.write(name, content)
+    return name, zlib.crc32(content)
+
+
+def read_manifest(folder: Folder, version: ShardVersion) -> StateManifest:
+    try:
+        content = folder.read(version.manifest)
+    except OSError as error:
+        raise CheckpointError(f"{version.manifest} of the checkpoint cannot be read: {error}", RESTORE) from None
+    if zlib.crc32(content) != version.checksum:
+        raise CheckpointError(f"{version.manifest} of the checkpoint is damaged", RESTORE)
+    manifest: StateManifest = pickle.loads(content)
+    return manifest

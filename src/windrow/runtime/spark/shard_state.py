@@ -1,0 +1,230 @@
+"""What a shard remembers at a stage, how it is written, and how it is read back.
+
+Every batch writes one bundle with the pieces that are new and one manifest. A state is read back only under a plan
+that it fits: a query that was running when it was written finds all of its parts, or there is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import pyarrow as pa
+
+from windrow.batch import Batch, Dictionary, empty
+from windrow.batch.shards import Shard
+from windrow.errors import CheckpointError
+from windrow.runtime.local.tables import TableStore
+from windrow.runtime.spark import messages
+from windrow.runtime.spark.batch_spec import BatchSpec, ShardVersion
+from windrow.runtime.spark.bundles import (
+    Address,
+    Folder,
+    piece_from_bytes,
+    piece_to_bytes,
+    read_contents,
+    write_bundle,
+)
+from windrow.runtime.spark.manifests import StateManifest, read_manifest, write_manifest
+from windrow.runtime.spark.running import Graph, RunningPlan
+from windrow.runtime.spark.worker_memory import WorkerMemory
+from windrow.state.batches import KeptAnswer, Waiting
+from windrow.state.snapshot import Part, Piece
+from windrow.types import Type
+
+
+@dataclass
+class ShardState:
+    """All that a shard remembers at a stage."""
+
+    graph: Graph
+    dictionary: Dictionary
+    inboxes: dict[str, Waiting] = field(default_factory=dict)
+    answers: dict[str, KeptAnswer] = field(default_factory=dict)
+    tables: dict[str, TableStore] = field(default_factory=dict)
+    tables_changed: int = 0
+    manifest: StateManifest = field(default_factory=StateManifest)  # what was written last
+
+    @property
+    def size(self) -> int:
+        return self.manifest.size
+
+    def parts(self, stage: int) -> dict[str, Part]:
+        """Everything that has a snapshot, by name."""
+        named: dict[str, Part] = {f"inbox/{name}": inbox for name, inbox in self.inboxes.items()}
+        named |= {f"answer/{name}": answer for name, answer in self.answers.items()}
+        states = self.graph.states(stage)
+        return named | {f"node/{name}": node.state for name, node in states.items() if node.state is not None}
+
+    def fit(self, graph: Graph, stage: int) -> None:
+        """Go on under another version of the plan: what both have keeps its state."""
+        before, now = self.graph.states(stage), graph.states(stage)
+        for name in before.keys() & now.keys():
+            now[name].state = before[name].state
+        self.graph = graph
+        self.open(stage)
+
+    def open(self, stage: int) -> None:
+        """Make room for what the graph has, and drop what it has no more."""
+        plan = self.graph.plan
+        queries = [query.key for query in plan.queries if query.stage == stage]
+        self.inboxes = {name: self.inboxes.get(name, Waiting()) for name in self.graph.sources(stage)}
+        self.answers = {name: self.answers.get(name, KeptAnswer()) for name in queries}
+        self.tables = {
+            name: self.tables.get(name, TableStore(entry, self.dictionary)) for name, entry in plan.tables.items()
+        }
+
+
+KEPT = WorkerMemory[ShardState]()
+
+
+def state_of(spec: BatchSpec, stage: int, shard: Shard) -> ShardState:
+    """From this worker's memory, or from the checkpoint, or fresh; fit for the batch's plan."""
+    version = spec.versions.get((stage, shard.number))
+    if version is None:
+        return _fresh(spec, stage, shard)
+    kept = KEPT.take((spec.folder.uri, stage, shard.number), version.token)
+    if kept is None:
+        return read_state(spec.folder, version, spec.plan, stage, shard)
+    if kept.graph.plan.version != spec.plan_version:
+        kept.fit(Graph(spec.plan, kept.dictionary, shard), stage)
+    return kept
+
+
+def _fresh(spec: BatchSpec, stage: int, shard: Shard) -> ShardState:
+    """A stage that was not there before. It has the tables that the first one has."""
+    first = spec.versions.get((1, shard.number))
+    manifest = StateManifest() if first is None else read_manifest(spec.folder, first)
+    contents = read_contents(spec.folder, _named(manifest, "table/", "dictionary/"))
+    dictionary = _dictionary(contents)
+    state = ShardState(Graph(spec.plan, dictionary, shard), dictionary, tables_changed=manifest.tables_changed)
+    state.open(stage)
+    _restore_tables(state, contents)
+    return state
+
+
+def read_state(folder: Folder, version: ShardVersion, plan: RunningPlan, stage: int, shard: Shard) -> ShardState:
+    """What a manifest names; parts that the plan has no more are left out."""
+    manifest = read_manifest(folder, version)
+    contents = read_contents(folder, manifest.pieces)
+    dictionary = _dictionary(contents)
+    graph = Graph(plan, dictionary, shard)
+    state = ShardState(graph, dictionary, tables_changed=manifest.tables_changed, manifest=manifest)
+    state.open(stage)
+    _check_fit(manifest, version, state, stage, shard)
+    for part, holder in state.parts(stage).items():
+        holder.restore(_pieces(part, contents, dictionary))
+    _restore_tables(state, contents)
+    return state
+
+
+def _check_fit(manifest: StateManifest, version: ShardVersion, state: ShardState, stage: int, shard: Shard) -> None:
+    """The queries that ran when the state was written have to find all that they remembered."""
+    plan = state.graph.plan
+    before = tuple(query for query in plan.queries if query.key in manifest.queries)
+    if len(before) < len(plan.queries):
+        state = ShardState(Graph(replace(plan, queries=before), Dictionary(), shard), Dictionary())
+        state.open(stage)
+    missing = sorted(state.parts(stage).keys() - manifest.parts)
+    if missing:
+        raise CheckpointError(
+            f"{version.manifest} of the checkpoint does not fit the running plan: it has no {missing[0]}",
+            "it was written by another version of Windrow: run that one, or start with an empty checkpoint",
+        )
+
+
+def _restore_tables(state: ShardState, contents: Mapping[str, bytes]) -> None:
+    for name in state.tables:
+        versioned = f"table/{name}/{state.tables_changed}"
+        if versioned in contents:
+            state.tables[name] = piece_from_bytes(contents[versioned], state.dictionary)
+
+
+def read_answer(folder: Folder, version: ShardVersion, query: str, types: Sequence[Type]) -> Batch:
+    """The changes that make up the answer of a query, named by its key, on a shard."""
+    manifest = read_manifest(folder, version)
+    contents = read_contents(folder, _named(manifest, f"answer/{query}/", "dictionary/"))
+    dictionary = _dictionary(contents)
+    answer = KeptAnswer()
+    answer.restore(_pieces(f"answer/{query}", contents, dictionary))
+    return answer.rows(empty(types, dictionary))
+
+
+def _named(manifest: StateManifest, *prefixes: str) -> dict[str, Address]:
+    return {name: address for name, address in manifest.pieces.items() if name.startswith(prefixes)}
+
+
+def _pieces(part: str, contents: Mapping[str, bytes], dictionary: Dictionary) -> dict[str, Piece]:
+    prefix = f"{part}/"
+    read = partial(piece_from_bytes, dictionary=dictionary)
+    return {name[len(prefix) :]: read(content) for name, content in contents.items() if name.startswith(prefix)}
+
+
+def _dictionary(contents: Mapping[str, bytes]) -> Dictionary:
+    dictionary = Dictionary()
+    for name, content in contents.items():
+        if name.startswith("dictionary/"):
+            dictionary.add(pa.ipc.open_stream(content).read_all()["strings"].combine_chunks())
+    return dictionary
+
+
+def save(state: ShardState, folder: Folder, stage: int, named: str) -> tuple[tuple[str, int], list[str]]:
+    """Write the pieces that are new, and the manifest; bundles that it names no more are garbage."""
+    before, worth_keeping = state.manifest, state.manifest.well_used()
+    known: dict[str, Address | None] = {}
+    contents: dict[str, bytes] = {}
+    for name, content in _dictionary_pieces(state.dictionary, worth_keeping, before).items():
+        known[name] = before.pieces.get(name)
+        if content is not None:
+            contents[name] = content
+    parts = state.parts(stage)
+    for part, holder in parts.items():
+        found = holder.snapshot(_Known(part, worth_keeping))
+        known |= {f"{part}/{piece}": before.pieces.get(f"{part}/{piece}") for piece in found.manifest}
+        contents |= {f"{part}/{name}": piece_to_bytes(piece) for name, piece in found.pieces.items()}
+    for name, store in state.tables.items():
+        versioned = f"table/{name}/{state.tables_changed}"
+        known[versioned] = before.pieces.get(versioned)
+        if versioned not in worth_keeping:
+            contents[versioned] = piece_to_bytes(store)
+    written = write_bundle(folder, f"pieces/{named}", contents)
+    pieces = {name: written.get(name) or _found(name, address) for name, address in known.items()}
+    queries = frozenset(query.key for query in state.graph.plan.queries)
+    state.manifest = StateManifest(queries, frozenset(parts), state.tables_changed, pieces)
+    garbage = before.bundles - state.manifest.bundles
+    return write_manifest(folder, f"manifests/{named}", state.manifest), sorted(garbage)
+
+
+def _found(name: str, address: Address | None) -> Address:
+    assert address is not None, f"{name} is neither new nor known"
+    return address
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The names of pieces that need not be written, below one part."""
+
+    part: str
+    names: Mapping[str, Address]
+
+    def __contains__(self, piece: object) -> bool:
+        return f"{self.part}/{piece}" in self.names
+
+
+_MOST_DICTIONARY_PIECES = 16
+
+
+def _dictionary_pieces(
+    dictionary: Dictionary, worth_keeping: Mapping[str, Address], before: StateManifest
+) -> dict[str, bytes | None]:
+    """The strings in the pieces they have, and those added since in one more; too many become one."""
+    kept = [name for name in before.pieces if name.startswith("dictionary/")]
+    if len(kept) >= _MOST_DICTIONARY_PIECES or any(name not in worth_keeping for name in kept):
+        kept = []
+    pieces: dict[str, bytes | None] = dict.fromkeys(kept)
+    first = int(kept[-1].split(".")[1]) if kept else 0
+    if first < len(dictionary):
+        added = pa.table({"strings": dictionary.added_since(first)})
+        pieces[f"dictionary/{first}.{len(dictionary)}"] = messages.table_to_bytes(added)
+    return pieces
