@@ -565,3 +565,42 @@ def test_a_folder_with_results_is_not_written_to(tmp_path: Path) -> None:
         into(f"json('{tmp_path}')", CONTINUOUS)
 
     assert caught.value.message == f"{tmp_path} has results already"
+
+
+NESTED = "CREATE STREAM s (ts TIMESTAMP, x ARRAY<DOUBLE>, p STRUCT<a: STRING, n: INT>) TIMESTAMP BY ts"
+
+
+def test_arrays_and_structs_come_in_and_go_out(tmp_path: Path) -> None:
+    """As values, and as JSON where they stand as texts; what is not of the type is rejected on its own."""
+    engine = running(NESTED, "SELECT x, p FROM s [RANGE 1000 SECONDS]")
+    counted = "SELECT x, p, TOP(2, x) AS t FROM s [RANGE 1000 SECONDS] GROUP BY x, p"
+    engine.sql(f"CREATE QUERY o AS {counted} INTO json('{tmp_path}')")
+    engine.push("s", [
+        {"ts": at(1), "x": [1.5, None], "p": {"a": "q", "n": 1}},
+        {"ts": at(2), "x": "[NaN]", "p": None},
+        {"ts": at(3), "x": "not an array", "p": None},
+        {"ts": at(4), "x": None, "p": '{"a": "r", "n": "many"}'},
+        {"ts": at(5), "x": [], "p": '{"a": "r"}'},
+        {"ts": at(6)},
+    ])  # fmt: skip
+    engine.end("s")
+    engine.step()
+    found = engine["q"].latest_answer().to_pylist()
+    assert repr(sorted(found, key=repr)) == repr(
+        sorted(
+            [
+                {"x": [1.5, None], "p": {"a": "q", "n": 1}},
+                {"x": [math.nan], "p": None},
+                {"x": [], "p": {"a": "r", "n": None}},
+                {"x": None, "p": None},
+            ],
+            key=repr,
+        )
+    )
+    rejected = engine.rejected("s")
+    assert rejected is not None
+    assert set(rejected["_reason"].to_pylist()) == {"x is not ARRAY<DOUBLE>", "p is not STRUCT<a: STRING, n: INT>"}
+    lines = [json.loads(line) for path in sorted(tmp_path.iterdir()) for line in path.read_text().splitlines()]
+    assert {"x": ["nan"], "p": None, "t": [{"item": ["nan"], "count": 1}]} in [
+        {name: line[name] for name in "xpt"} for line in lines
+    ]

@@ -9,6 +9,7 @@ closes it, and rows of the key that are later all the same are rejected.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -270,7 +271,18 @@ def _checked_cast(values: pa.Array, wanted: pa.DataType) -> pa.Array:
         return _read_times(values).view(wanted)
     if pa.types.is_duration(wanted):
         return _read_durations(values)
+    if pa.types.is_nested(wanted) and pa.types.is_string(values.type):
+        return _read_json(values, wanted)
     return values.cast(wanted)
+
+
+def _read_json(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Arrays and structs as JSON, which is how they stand in CSV files; read once for each different text."""
+    texts = values.dictionary_encode()
+    try:
+        return pa.array([json.loads(text) for text in texts.dictionary.to_pylist()], wanted).take(texts.indices)
+    except ValueError as error:
+        raise pa.ArrowInvalid(str(error)) from None
 
 
 def _read_durations(values: pa.Array) -> pa.Array:

@@ -75,12 +75,21 @@ def json_lines(table: pa.Table) -> Iterator[str]:
 
 
 def _json_values(column: pa.ChunkedArray) -> list[Any]:
-    if pa.types.is_floating(column.type):
-        return [value if value is None or math.isfinite(value) else str(value) for value in column.to_pylist()]
+    if pa.types.is_floating(column.type) or pa.types.is_nested(column.type):
+        return [_finite(value) for value in column.to_pylist()]
     try:
         return list(column.to_pylist())
     except OverflowError:  # times that Python's calendar does not have
         return list(column.cast(pa.int64()).to_pylist())
+
+
+def _finite(value: Any) -> Any:
+    """With texts for what JSON has no numbers for."""
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _plain(value: Any) -> Any:

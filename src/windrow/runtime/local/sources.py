@@ -72,7 +72,11 @@ def _array(values: list[Any]) -> pa.Array:
     try:
         return pa.array(values)
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        return pa.array([None if value is None else str(value) for value in values], pa.string())
+        return pa.array([None if value is None else _text(value) for value in values], pa.string())
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, default=str) if isinstance(value, list | dict) else str(value)
 
 
 def _generated(made: Generator) -> Iterator[pa.Table]:
