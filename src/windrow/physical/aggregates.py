@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +13,7 @@ from windrow.operators.aggregates import (
     Aggregate,
     AtEdgeOfTime,
     Count,
+    CountOfPartials,
     DecimalAverage,
     FloatAverage,
     FloatSum,
@@ -26,6 +28,13 @@ from windrow.operators.aggregates import (
     Variance,
     maximum,
     minimum,
+)
+from windrow.operators.aggregates.partials import (
+    CountPartial,
+    ExtremumPartial,
+    FloatPartial,
+    IntegerPartial,
+    Partial,
 )
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.expressions import AggregateCall, Cast, Expression, Literal
@@ -53,6 +62,39 @@ def _user_defined(user: UserAggregate, columns: tuple[int, ...], dictionary: Dic
         user.is_subtractable,
         user.duplicate_sensitive,
     )
+
+
+def partial_of(call: AggregateCall, column: int | None) -> Partial:
+    """What the rows of a slice add up to for a call."""
+    if call.function == "COUNT":
+        return CountPartial(column)
+    assert column is not None, call
+    if call.function in ("MIN", "MAX"):
+        return ExtremumPartial(column, call.type, call.function == "MAX")
+    return IntegerPartial(column) if _is_exact(call) else FloatPartial(column)
+
+
+def merged(call: AggregateCall, columns: Sequence[int]) -> Aggregate:
+    """The aggregate over the columns of its partials."""
+    first = columns[0]
+    if call.function == "COUNT":
+        return CountOfPartials(first)
+    if call.function in ("MIN", "MAX"):
+        return _extremum(call, first)
+    if not _is_exact(call):
+        rest = tuple(columns[1:])
+        return FloatSum(first, rest) if call.function == "SUM" else FloatAverage(first, rest)
+    of = call.arguments[0].type
+    if call.function == "SUM":
+        return IntegerSum(first, call.type, columns[1])
+    if isinstance(of, DecimalType) and isinstance(call.type, DecimalType):
+        return DecimalAverage(first, of, call.type, columns[1])
+    return IntegerAverage(first, columns[1])
+
+
+def _is_exact(call: AggregateCall) -> bool:
+    of = call.arguments[0].type
+    return is_integer(of) or isinstance(of, DecimalType)
 
 
 def values_of(call: AggregateCall) -> tuple[Expression, ...]:

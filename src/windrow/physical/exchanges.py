@@ -98,6 +98,8 @@ class _Placing:
         if isinstance(plan, nodes.Project | nodes.Alias):
             below = self.of(plan.input)
             return Placed(plan.with_inputs(below.node), _renamed(below.place, _new_names(plan)))
+        if isinstance(plan, nodes.SlicePartials):
+            return _over(plan, self.of(plan.input))  # where rows are read, or wherever they are
         if isinstance(plan, nodes.GroupBy):
             return self._group_by(plan)
         if isinstance(plan, nodes.Join):
@@ -155,9 +157,11 @@ class _Placing:
         return _over(plan, _settled(below) if self._strategy is Strategy.NT else below)
 
     def _group_by(self, plan: nodes.GroupBy) -> Placed:
-        keys = tuple(key.expression for key in plan.keys)
-        below = _meeting(self.of(plan.input), keys)
         named = {key.expression: Column(key.name, key.expression.type) for key in plan.keys}
+        if isinstance(plan, nodes.MergeGroups):  # the keys have been computed
+            named = {column: column for column in named.values()}
+        keys = tuple(named)
+        below = _meeting(self.of(plan.input), keys)
         options = tuple(tuple(named[key] for key in option) for option in below.place.options if set(option) <= {*keys})
         return Placed(plan.with_inputs(below.node), Place(below.place.stage, options))
 

@@ -50,8 +50,9 @@ from windrow.operators.partition_window import PartitionWindow, PredicateWindow
 from windrow.operators.punctuated import PunctuatedGroupBy, PunctuatedJoin, PunctuatedPartitions
 from windrow.operators.row_order import InRowOrder
 from windrow.operators.sampling import Refreshed
+from windrow.operators.slice_partials import SlicePartials
 from windrow.operators.table_input import TableInput
-from windrow.physical.aggregates import accumulator, times_of, values_of
+from windrow.physical.aggregates import accumulator, merged, partial_of, times_of, values_of
 from windrow.physical.closings import ClosingsLowering
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.internal import followed
@@ -146,6 +147,10 @@ class Lowering:
         if isinstance(plan, nodes.Project):
             compiler = self._compiler(plan.input.schema)
             return self._node(plan, Projection(tuple(compiler.column(c.expression) for c in plan.columns)))
+        if isinstance(plan, nodes.SlicePartials):
+            return self._slices(plan)
+        if isinstance(plan, nodes.MergeGroups):
+            return self._node(plan, self._merge(plan))
         if isinstance(plan, nodes.GroupBy):
             timed = with_row_times(plan)
             return self._group_by(plan) if timed is plan else self.lower(timed)
@@ -456,6 +461,27 @@ class Lowering:
             return PhysicalNode(plan, operator, (below,))
         places = tuple([key.name for key in plan.keys].index(name) for name in found.columns)
         return PhysicalNode(plan, PunctuatedGroupBy(operator, places), (below, self._closings.node(plan.input)))
+
+    def _slices(self, plan: nodes.SlicePartials) -> PhysicalNode:
+        compiler = self._compiler(plan.input.schema)
+        columns: list[CompiledExpression] = [compiler.column(key.expression) for key in plan.keys]
+        partials = []
+        for named in plan.aggregates:
+            values = values_of(named.call)
+            partials.append(partial_of(named.call, len(columns) if values else None))
+            columns.extend(compiler.column(value) for value in values)
+        below = PhysicalNode(plan, Projection(tuple(columns)), (self.lower(plan.input),))
+        merges = self._strategy is not Strategy.NT
+        operator = SlicePartials(tuple(range(len(plan.keys))), tuple(partials), merges)
+        return PhysicalNode(plan, operator, (below,))
+
+    def _merge(self, plan: nodes.MergeGroups) -> GroupBy:
+        place, aggregates = len(plan.keys), []
+        for named in plan.aggregates:
+            width = len(partial_of(named.call, 0 if named.call.arguments else None).types())
+            aggregates.append(merged(named.call, range(place, place + width)))
+            place += width
+        return GroupBy(tuple(range(len(plan.keys))), tuple(aggregates), structure_kind(plan.input, self._strategy))
 
 
 def is_everywhere(plan: Node) -> bool:

@@ -243,6 +243,27 @@ class GroupBy(Node):
 
 
 @dataclass(frozen=True)
+class SlicePartials(Node):
+    """The rows of a group that begin and end together as one row of partial results; made when a plan is lowered."""
+
+    input: Node
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+    partials: tuple[Field, ...]
+
+    def _derive_schema(self) -> Schema:
+        return Schema(tuple(Field(key.name, key.expression.type) for key in self.keys) + self.partials)
+
+
+@dataclass(frozen=True)
+class MergeGroups(GroupBy):
+    """The groups of partial results: keys and aggregates are those of the rows that the partials stand for."""
+
+    def __post_init__(self) -> None:
+        _require_columns(self, frozenset(key.name for key in self.keys), self.input.schema)
+
+
+@dataclass(frozen=True)
 class Sort(Node):
     """The order in which the current answer is shown; the answer itself is the same."""
 

@@ -2,7 +2,7 @@
 
 from windrow.operators.aggregates.aggregate import Accumulator, Aggregate, GroupEvents
 from windrow.operators.aggregates.average import DecimalAverage, FloatAverage, IntegerAverage
-from windrow.operators.aggregates.count import Count
+from windrow.operators.aggregates.count import Count, CountOfPartials
 from windrow.operators.aggregates.distinct_values import OverDistinct
 from windrow.operators.aggregates.float_sum import FloatSum
 from windrow.operators.aggregates.integer_sum import IntegerSum
@@ -16,6 +16,7 @@ __all__ = [
     "Aggregate",
     "AtEdgeOfTime",
     "Count",
+    "CountOfPartials",
     "DecimalAverage",
     "FloatAverage",
     "FloatSum",

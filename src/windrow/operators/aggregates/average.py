@@ -20,10 +20,11 @@ class IntegerAverage:
     """AVG(x) of integers, as DOUBLE."""
 
     column: int
+    count: int | None = None  # of partial sums: the column with the count of values
 
     @property
     def arguments(self) -> tuple[int, ...]:
-        return (self.column,)
+        return (self.column,) if self.count is None else (self.column, self.count)
 
     def fresh(self) -> IntegerAverages:
         return IntegerAverages()
@@ -31,7 +32,7 @@ class IntegerAverage:
 
 class IntegerAverages(LimbSums):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
-        sums = self.sums(events, values[0])
+        sums = self.sums(events, values)
         narrow, fits = sums.narrow
         total = narrow.astype(np.float64)
         if not fits.all():
@@ -44,10 +45,11 @@ class FloatAverage:
     """AVG(x) of FLOAT or DOUBLE, as DOUBLE."""
 
     column: int
+    rest: tuple[int, ...] = ()  # of partial sums: the columns with their low parts and the counts of values
 
     @property
     def arguments(self) -> tuple[int, ...]:
-        return (self.column,)
+        return (self.column, *self.rest)
 
     def fresh(self) -> FloatAverages:
         return FloatAverages()
@@ -55,8 +57,8 @@ class FloatAverage:
 
 class FloatAverages(DigitSums):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
-        sums = self.sums(events, exact(values[0].values.astype(np.float64)), values[0].valid_mask())
-        return column(DOUBLE, sums.doubles / np.maximum(sums.values, 1), sums.values > 0)
+        sums, count = self.total(events, values)
+        return column(DOUBLE, sums / np.maximum(count, 1), count > 0)
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,11 @@ class DecimalAverage:
     column: int
     argument: DecimalType
     type: DecimalType
+    count: int | None = None  # of partial sums: the column with the count of values
 
     @property
     def arguments(self) -> tuple[int, ...]:
-        return (self.column,)
+        return (self.column,) if self.count is None else (self.column, self.count)
 
     def fresh(self) -> DecimalAverages:
         return DecimalAverages(self.type.scale - self.argument.scale, self.type)
@@ -82,7 +85,7 @@ class DecimalAverages(LimbSums):
         self._type = type
 
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
-        sums = self.sums(events, values[0])
+        sums = self.sums(events, values)
         quotients, fits = self._quotients(sums)
         return column(self._type, quotients, (sums.values > 0) & fits)
 

@@ -28,6 +28,27 @@ class Count:
         return Counts(count=np.int64)
 
 
+@dataclass(frozen=True)
+class CountOfPartials:
+    """COUNT from partial counts."""
+
+    column: int
+
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        return (self.column,)
+
+    def fresh(self) -> PartialCounts:
+        return PartialCounts(count=np.int64)
+
+
+class PartialCounts(KeyedArrays):
+    def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
+        self.reserve(events.capacity)
+        change = events.change * values[0].values
+        return Column(BIGINT, counted(events.group, change, events.telling, events.tellings, self["count"]))
+
+
 class Counts(KeyedArrays):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         self.reserve(events.capacity)

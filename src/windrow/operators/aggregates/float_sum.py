@@ -64,10 +64,11 @@ class FloatSum:
     """SUM(x) of FLOAT or DOUBLE, as DOUBLE; null without values."""
 
     column: int
+    rest: tuple[int, ...] = ()  # of partial sums: the columns with their low parts and the counts of values
 
     @property
     def arguments(self) -> tuple[int, ...]:
-        return (self.column,)
+        return (self.column, *self.rest)
 
     def fresh(self) -> FloatSums:
         return FloatSums()
@@ -77,7 +78,7 @@ class DigitSums(KeyedArrays):
     """The running sums of groups as digits, and counts of values and of those that are not finite."""
 
     def __init__(self) -> None:
-        super().__init__(count=np.int64)
+        super().__init__(count=np.int64, partial_count=np.int64)
         self["digits"] = np.zeros((0, _SPARE), np.int64)
         self["special"] = np.zeros((0, 3), np.int64)  # infinity, minus infinity, NaN
         self["lowest"] = np.full(1, -1, np.int64)  # the place of the first digit; -1 while there is none
@@ -107,6 +108,21 @@ class DigitSums(KeyedArrays):
         )  # fmt: skip
         return Sums(*told, count)
 
+    def total(self, events: GroupEvents, values: tuple[Column, ...]) -> tuple[Floats, Int64s]:
+        """The sum after each telling event, and the count; of values, or of partial sums with low parts and counts."""
+        doubles = values[0].values.astype(np.float64)
+        if len(values) == 1:
+            sums = self.sums(events, exact(doubles), values[0].valid_mask())
+            return sums.doubles, sums.values
+        # Both parts of a sum are added, the second one tells.
+        both = np.stack([doubles, values[1].values], axis=1).reshape(-1)
+        telling = np.zeros(len(both), np.bool_)
+        telling[1::2] = events.telling
+        twice = events._replace(group=np.repeat(events.group, 2), change=np.repeat(events.change, 2), telling=telling)
+        sums = self.sums(twice, exact(both), np.ones(len(both), np.bool_))
+        counts = events.change * values[2].values
+        return sums.doubles, counted(events.group, counts, events.telling, events.tellings, self["partial_count"])
+
     def _cover(self, places: Int64s) -> None:
         """Make the row of digits long enough for these places."""
         if not len(places):
@@ -126,8 +142,8 @@ class DigitSums(KeyedArrays):
 
 class FloatSums(DigitSums):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
-        sums = self.sums(events, exact(values[0].values.astype(np.float64)), values[0].valid_mask())
-        return column(DOUBLE, sums.doubles, sums.values > 0)
+        sums, count = self.total(events, values)
+        return column(DOUBLE, sums, count > 0)
 
 
 def _spread(digits: Array, wider: Array, offset: int) -> None:

@@ -44,10 +44,11 @@ class IntegerSum:
 
     column: int
     type: Type
+    count: int | None = None  # of partial sums: the column with the count of values
 
     @property
     def arguments(self) -> tuple[int, ...]:
-        return (self.column,)
+        return (self.column,) if self.count is None else (self.column, self.count)
 
     def fresh(self) -> IntegerSums:
         return IntegerSums(self.type)
@@ -60,12 +61,12 @@ class LimbSums(KeyedArrays):
         super().__init__(count=np.int64)
         self["limbs"] = np.zeros((0, 4), np.int64)
 
-    def sums(self, events: GroupEvents, values: Column) -> Sums:
-        """The sum of the group after each telling event."""
+    def sums(self, events: GroupEvents, values: tuple[Column, ...]) -> Sums:
+        """The sum of the group after each telling event; of values, or of partial sums with their counts."""
         self.reserve(events.capacity)
-        valid = values.valid_mask()
-        limbs, change = _limbs(values.values), events.change * valid
-        count = counted(events.group, change, events.telling, events.tellings, self["count"])
+        limbs, change = _limbs(values[0].values), events.change * values[0].valid_mask()
+        counts = change if len(values) == 1 else events.change * values[1].values
+        count = counted(events.group, counts, events.telling, events.tellings, self["count"])
         return Sums(_sum(events.group, change, limbs, events.telling, events.tellings, self["limbs"]), count)
 
 
@@ -75,7 +76,7 @@ class IntegerSums(LimbSums):
         self._type = type
 
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
-        sums = self.sums(events, values[0])
+        sums = self.sums(events, values)
         total, fits = _total(sums, self._type)
         return column(self._type, total, (sums.values > 0) & fits)
 

@@ -20,6 +20,7 @@ from windrow.plan.nodes import (
     OutputKind,
     OutputStream,
     Project,
+    SlicePartials,
     Sort,
     Stream,
     Table,
@@ -51,7 +52,7 @@ def lifetime(node: Node) -> Lifetime:
         return Lifetime("effect time", "a later change of the table" if node.retroactive else NEVER)
     if isinstance(node, Windowed):
         return _windowed(node)
-    if isinstance(node, Filter | Project | Alias | Sort | Exchange):
+    if isinstance(node, Filter | Project | Alias | Sort | Exchange | SlicePartials):
         return lifetime(node.input)
     if isinstance(node, AppendOnly):
         return _append_only(node)

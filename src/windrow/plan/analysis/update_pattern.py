@@ -32,6 +32,7 @@ from windrow.plan.nodes import (
     OutputStream,
     Project,
     SemiJoin,
+    SlicePartials,
     Sort,
     Stamped,
     Stream,
@@ -79,7 +80,7 @@ def _derive(node: Node, of: PatternOf) -> Pattern:
         return Pattern.STR if node.retroactive else Pattern.MONOTONIC
     if isinstance(node, Windowed):
         return _windowed(node)
-    if isinstance(node, Filter | Project | Alias | Sort | WithEnd | Exchange | Stamped):
+    if isinstance(node, Filter | Project | Alias | Sort | WithEnd | Exchange | Stamped | SlicePartials):
         return of(node.input)
     if isinstance(node, AppendOnly):
         return _external_pattern(node.input)

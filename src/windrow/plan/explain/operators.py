@@ -17,10 +17,12 @@ from windrow.plan.nodes import (
     Join,
     JoinKind,
     Limit,
+    MergeGroups,
     Node,
     OutputStream,
     Project,
     SemiJoin,
+    SlicePartials,
     Sort,
     Stream,
     Table,
@@ -45,6 +47,8 @@ _NAMES: dict[type[Node], str] = {
     Intersect: "Intersection",
     Distinct: "Distinct",
     GroupBy: "GroupBy",
+    SlicePartials: "SlicePartials",
+    MergeGroups: "MergeGroups",
     Sort: "Sort",
     Limit: "Limit",
     AppendOnly: "AppendOnly",
@@ -74,7 +78,7 @@ def describe_operator(node: Node) -> str:
         return _join(node)
     if isinstance(node, SemiJoin | AntiJoin):
         return _exists(node)
-    if isinstance(node, GroupBy):
+    if isinstance(node, GroupBy | SlicePartials):
         return _group_by(node)
     if isinstance(node, Sort | Limit):
         return _ordered(node)
@@ -125,7 +129,7 @@ def _exists(node: SemiJoin | AntiJoin) -> str:
     return f"{word} {' AND '.join(parts)}".strip()
 
 
-def _group_by(node: GroupBy) -> str:
+def _group_by(node: GroupBy | SlicePartials) -> str:
     keys = ", ".join(expression_text(key.expression) for key in node.keys)
     aggregates = ", ".join(aggregate_text(named.call) for named in node.aggregates)
     return " computes ".join(part for part in (keys or "all rows", aggregates) if part)

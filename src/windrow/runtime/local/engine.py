@@ -19,6 +19,7 @@ from windrow.cql import Create, Drop, TableChange
 from windrow.errors import AggregateError, WindrowError
 from windrow.physical.closings import closings_of
 from windrow.physical.lower import contents_of
+from windrow.physical.slices import with_slices
 from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Node, Stream
 from windrow.plan.user_aggregate import UserAggregate
@@ -235,7 +236,8 @@ class Engine:
         assert entry.plan is not None, entry
         plan = self.session.optimized(entry.plan)
         strategy = Strategy(self.session.catalog.setting("strategy"))
-        self._dataflow.add(entry.name.lower(), plan, self.watermark, strategy)
+        running = with_slices(plan) if self.session.catalog.setting("optimizer") == "on" else plan
+        self._dataflow.add(entry.name.lower(), running, self.watermark, strategy)
         explanation = self.session.explanation(entry.name, entry.plan)
         query = self._queries[entry.name.lower()] = Query(self, entry.name, plan, explanation)
         if entry.sink is not None:

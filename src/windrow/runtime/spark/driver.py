@@ -22,6 +22,7 @@ from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop, Set, Statement, TableChange
 from windrow.errors import CheckpointError, WindrowError
 from windrow.physical.exchanges import distributed
+from windrow.physical.slices import with_slices
 from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Node, Stream
 from windrow.runtime.local.refreshes import refresh_slide
@@ -339,7 +340,8 @@ class Driver:
         strategy = Strategy(self.session.catalog.setting("strategy"))
         newest = max((self._newest(name) for name in _streams_of(optimized)), default=BEGINNING)
         start = BEGINNING if newest == BEGINNING else newest + 1
-        plan = distributed(optimized, strategy)
+        sliced = with_slices(optimized) if self.session.catalog.setting("optimizer") == "on" else optimized
+        plan = distributed(sliced, strategy)
         return RunningQuery(entry.name, plan, start, strategy, refresh_slide(optimized), entry.sink, number)
 
     def _newest(self, stream: str) -> int:
