@@ -37,3 +37,32 @@ def _left_over(ids: Int64s, waiting: Int64s) -> Bools:
             waiting[ids[i]] -= 1
             stays[i] = False
     return stays
+
+
+def without_negatives(batch: Batch) -> Batch:
+    """The same answers in positive tuples: each negative tuple ends the first of its row that is still there.
+
+    For a changelog from its beginning, in which nothing is taken back before it was given.
+    """
+    negative = batch.sign < 0
+    if not negative.any():
+        return batch
+    ends = np.unique(batch.exp[negative])
+    concerned = np.isin(batch.exp, ends)
+    part = batch.take(concerned)
+    ids = KeyTable().intern(words_of(part.columns, len(part), part.exp))
+    order = np.lexsort((part.ts, part.sign < 0, ids))
+    sign, ids = part.sign[order], ids[order]
+    given, taken = order[sign > 0], order[sign < 0]
+    # The k-th that is taken back of a row ends the k-th that was given.
+    place = np.searchsorted(ids[sign > 0], ids[sign < 0]) + _rank_in_run(ids[sign < 0])
+    exp = part.exp.copy()
+    exp[given[place]] = part.ts[taken]
+    closed = part.take(given).with_lifetimes(part.ts[given], exp[given])
+    return concat([batch.take(~concerned), closed.take(closed.ts < closed.exp)])
+
+
+def _rank_in_run(values: Int64s) -> Int64s:
+    """0, 1, 2, ... within each run of equal values."""
+    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+    return np.arange(len(values)) - np.repeat(starts, np.diff(np.append(starts, len(values))))

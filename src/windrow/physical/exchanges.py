@@ -27,6 +27,7 @@ from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.expressions import Column, Expression, columns_of, rename_columns
 from windrow.plan.nodes import Exchange, JoinKind, Node, OutputKind
 from windrow.plan.pattern import Pattern
+from windrow.plan.rewrite import bottom_up
 from windrow.plan.row_time import with_row_times
 from windrow.plan.schema import unqualified
 from windrow.plan.windows import Latest, RowCount, Rows, RowsAgo
@@ -190,6 +191,15 @@ class _Placing:
         if isinstance(plan, nodes.AntiJoin) and plan.not_in is not None:  # one null anywhere is a match for all
             return _over(plan, *_same_stage(_moved(left, ()), _moved(right, ())))
         return _over(plan, *_by_join_keys(left, right, plan.condition))
+
+
+def _all_on_one(plan: nodes.AppendOnly) -> Placed:
+    """A query over INTERNAL windows: its parts are followed through the whole plan, which is not cut for that."""
+
+    def moved(node: Node) -> Node | None:
+        return Exchange(node, (), 1) if isinstance(node, nodes.Stream) else None
+
+    return Placed(bottom_up(plan, moved), Place(1, ((),)))
 
 
 def _over(plan: Node, *inputs: Placed) -> Placed:

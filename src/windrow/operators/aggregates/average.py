@@ -10,7 +10,7 @@ from windrow.batch.arrays import Array, Bools, Int64s
 from windrow.batch.column import WIDE, Column, column, dtype_of
 from windrow.batch.wide import as_doubles, averaged, totals
 from windrow.operators.aggregates.aggregate import GroupEvents
-from windrow.operators.aggregates.float_sum import DigitSums, exact
+from windrow.operators.aggregates.float_sum import DigitSums
 from windrow.operators.aggregates.integer_sum import LimbSums, Sums
 from windrow.types import DOUBLE, DecimalType
 

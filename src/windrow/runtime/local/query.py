@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from windrow.batch import Batch, Segment, arrow_type, changelog_to_arrow, concat, empty, rows_to_arrow
+from windrow.batch import Batch, Segment, changelog_to_arrow, concat, empty, rows_to_arrow
 from windrow.errors import WindrowError
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import AppendOnly, Limit, Node, OutputStream, Sort
-from windrow.runtime.local.refreshes import refresh_slide, refreshes
+from windrow.runtime.local.refreshes import refresh_slide
 from windrow.runtime.local.shown_order import in_shown_order
 from windrow.runtime.local.view import View
-from windrow.types import TIMESTAMP
+from windrow.runtime.told import refreshed, refreshes_to_arrow
 from windrow.units import FOREVER, format_timestamp
 
 if TYPE_CHECKING:
@@ -79,10 +79,10 @@ class Query:
         self._view.add(changes)
         if len(changes):
             self._remember(changes)
-        told = self._told(changes, segment) if self._subscribers else ()
-        for table in told:
-            for subscriber in self._subscribers:
-                subscriber(table)
+        if self._subscribers:
+            told = self._told(changes, segment)
+            for subscriber in self._subscribers if told.num_rows else ():
+                subscriber(told)
         if segment.end != FOREVER:  # when the sources have ended, all that is still there may be asked for
             self._known_from = segment.end - 1
             self._view.move_on(self._known_from)
@@ -93,17 +93,16 @@ class Query:
         while self._kept > KEPT_CHANGES and len(self._changes) > 1:
             self._kept -= len(self._changes.pop(0))
 
-    def _told(self, changes: Batch, segment: Segment) -> list[pa.Table]:
+    def _told(self, changes: Batch, segment: Segment) -> pa.Table:
+        """The changes of a segment; of a periodic query all its refreshes, one after the other."""
         if self.slide is None:
-            return [self._changelog(changes)] if len(changes) else []
+            return self._changelog(changes)
         assert self._begin is not None
-        ends = refreshes(self.slide, self._begin, segment, self._view.last_edge())
-        return [self._refresh(end) for end in ends]
-
-    def _refresh(self, end: int) -> pa.Table:
-        table = self._answer_at(end)
-        ends = pa.array([end] * table.num_rows, pa.int64()).view(arrow_type(TIMESTAMP))
-        return table.append_column("_window_end", ends)
+        rows = concat([self._none(), *self._view.batches()])
+        told = refreshed(rows, self.slide, self._begin, segment, self._view.last_edge())
+        if self._sorted is not None:
+            told = in_shown_order(told, self.plan.schema, self._sorted.keys).sorted_by_time()
+        return refreshes_to_arrow(told, self.plan.schema.names)
 
     def _answer_at(self, instant: int) -> pa.Table:
         rows = self._view.at(instant)

@@ -64,6 +64,10 @@ class View:
         assert rows.is_positive, "more taken back than given"
         return [rows]
 
+    def batches(self) -> list[Batch]:
+        """All tuples that are kept, as they came."""
+        return [kept.rows for kept in self._kept]
+
     def last_edge(self) -> int:
         """The latest begin or end of a lifetime that is known: the answer stays as it is from then on."""
         edges = [kept.begun for kept in self._kept]
