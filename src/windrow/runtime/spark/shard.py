@@ -14,11 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-<<<<<<< HEAD
-from windrow.batch import Batch, Segment, arrow_type, changelog_to_arrow, empty, rows_to_arrow
-=======
-from windrow.batch import Batch, Dictionary, Segment, changelog_to_arrow, empty
->>>>>>> 3ba30e8 (Refreshes of a segment are told all at once)
+from windrow.batch import Batch, Segment, changelog_to_arrow, empty
 from windrow.batch.row_order import in_row_order
 from windrow.batch.shards import Shard
 from windrow.batch.transport import from_bytes, to_bytes
@@ -37,17 +33,9 @@ from windrow.runtime.spark.messages import DONE, Done, Rows
 from windrow.runtime.spark.router import spread
 from windrow.runtime.spark.running import Metric, Run, RunningQuery, Source
 from windrow.runtime.spark.shard_sinks import write_sink
-<<<<<<< HEAD
 from windrow.runtime.spark.shard_state import KEPT, save, state_of
-from windrow.runtime.told import refreshed
-from windrow.state.batches import KeptAnswer
-from windrow.types import TIMESTAMP
-=======
 from windrow.runtime.told import refreshed, refreshes_to_arrow
-from windrow.state.batches import KeptAnswer, Waiting
-from windrow.state.snapshot import Part, Piece
-from windrow.types import Type
->>>>>>> 3ba30e8 (Refreshes of a segment are told all at once)
+from windrow.state.batches import KeptAnswer
 from windrow.units import BEGINNING, FOREVER
 
 
@@ -215,14 +203,8 @@ class _Step:
         elif self._spec.telling is not None:
             begin, last_changes = self._spec.telling
             rest = Segment(begin, FOREVER, progress.last_row)
-<<<<<<< HEAD
             rows = self._refreshed(query, answer, like, rest, progress, last_changes.get(query.key, BEGINNING))
-        ends = pa.array(rows.ts).view(arrow_type(TIMESTAMP))
-        return rows_to_arrow(rows, query.plan.schema.names).append_column("_window_end", ends)
-=======
-            rows = self._refreshed(query, answer, like, rest, progress, last_changes[query.name.lower()])
         return refreshes_to_arrow(rows, query.plan.schema.names)
->>>>>>> 3ba30e8 (Refreshes of a segment are told all at once)
 
     def _refreshed(
         self,
