@@ -13,6 +13,7 @@ from windrow.batch.batch import Batch, concat
 from windrow.batch.compiled import compiled
 from windrow.batch.key_table import KeyTable
 from windrow.batch.words import words_of
+from windrow.units import FOREVER
 
 
 def consolidate(batch: Batch) -> Batch:
@@ -26,6 +27,18 @@ def consolidate(batch: Batch) -> Batch:
     waiting = np.bincount(ids)
     stays = _left_over(table.find(words_of(given.columns, len(given), given.ts, given.exp)), waiting)
     return concat([given.take(stays), taken_back.take(_left_over(ids, np.bincount(ids) - waiting))])
+
+
+def last_change(changes: Batch) -> int:
+    """The latest instant at which the answer that a changelog stands for becomes another one; -FOREVER for none.
+
+    A begin and an end of the same row at the same instant change nothing, nor does an end that was taken back.
+    """
+    ended = changes.take(changes.exp != FOREVER)
+    level = np.zeros(len(changes) + len(ended), np.int64)
+    events = concat([changes, ended.negated()])
+    times = np.concatenate([changes.ts, ended.exp])
+    return int(consolidate(events.with_lifetimes(times, level)).ts.max(initial=-FOREVER))
 
 
 @compiled

@@ -23,10 +23,10 @@ import numpy as np
 
 from windrow.batch.arrays import Int64s, ranges
 from windrow.batch.batch import Batch, Segment, inserts
-from windrow.batch.consolidation import consolidate
+from windrow.batch.consolidation import consolidate, last_change
 from windrow.operators.multiplicity import Multiplicity, MultiplicityOperator, MultiplicityState
 from windrow.operators.operator import Parts
-from windrow.state import HashOnRowKey, StructureKind
+from windrow.state import STRUCTURES, StructureKind
 from windrow.state.snapshot import Part
 from windrow.units import FOREVER
 
@@ -72,66 +72,59 @@ class DeleteStream(NetChanges):
 
 
 class AnswerState(Parts):
-    """Net counts, and the tuples of the current answer."""
+    """The tuples of the current answer."""
 
-    def __init__(self, counts: MultiplicityState) -> None:
-        self.counts = counts
-        self.answer = HashOnRowKey()
+    def __init__(self, structure: StructureKind) -> None:
+        self.answer = STRUCTURES[structure]()
 
     def __len__(self) -> int:
-        return len(self.counts) + len(self.answer)
+        return len(self.answer)
 
     def parts(self) -> Mapping[str, Part]:
-        return {"counts": self.counts, "answer": self.answer}
+        return {"answer": self.answer}
 
 
 @dataclass(frozen=True)
 class RelationStream:
-    """RSTREAM: at each multiple of `slide` a copy of the answer, with that time.
-
-    It reads net changes too: when time runs out, how often the answer is told must not depend on the plan.
-    """
+    """RSTREAM: at each multiple of `slide` a copy of the answer, with that time."""
 
     slide: int
     structure: StructureKind = StructureKind.CALENDAR
 
-    @cached_property
-    def net(self) -> NetChanges:
-        return NetChanges(self.structure)
-
     def fresh_state(self) -> AnswerState:
-        return AnswerState(self.net.fresh_state())
+        return AnswerState(self.structure)
 
     def step(self, state: AnswerState, inputs: Sequence[Batch], segment: Segment) -> Batch:
-        rows = self.net.step(state.counts, inputs, segment)
+        (rows,) = inputs
         state.answer.insert(np.zeros(len(rows), np.int64), rows)
         output = rows.slice(0, 0)
         if segment.begin <= (segment.end - 1) // self.slide * self.slide and len(state.answer):
             kept = state.answer.scan().rows
-            last_change = int(np.concatenate([kept.ts, kept.exp[kept.exp != FOREVER]]).max())
-            output = self._refreshes(kept, segment.begin, refreshes_until(self.slide, segment, last_change))
+            until = refreshes_until(self.slide, segment, last_change(kept) if segment.end == FOREVER else -FOREVER)
+            output = at_refreshes(kept, self.slide, segment.begin, until)
         state.answer.expire_until(segment.end)
         return output
 
-    def _refreshes(self, rows: Batch, begin: int, until: int) -> Batch:
-        first = _at_or_after(np.maximum(rows.ts, begin), self.slide)
-        last = _at_or_after(np.minimum(rows.exp, until), self.slide)
-        counts = np.maximum((last - first) // self.slide, 0)
-        copies = rows.take(np.repeat(np.arange(len(rows)), counts))
-        times = ranges(first // self.slide, counts) * self.slide
-        stamped = copies.with_lifetimes(times, np.full(len(times), FOREVER, np.int64))
-        return consolidate(stamped).sorted_by_time()
 
-
-def refreshes_until(slide: int, segment: Segment, last_change: int) -> int:
+def refreshes_until(slide: int, segment: Segment, changed: int) -> int:
     """Refreshes of a segment are before this time.
 
     An answer that stays would be told for ever when time runs out. It is told until the time of the last row, and until
-    its last change has been shown.
+    what has `changed` last has been shown.
     """
     if segment.end != FOREVER:
         return segment.end
-    return max(segment.last_row, -(-last_change // slide) * slide) + 1
+    return max(segment.last_row, -(-changed // slide) * slide) + 1
+
+
+def at_refreshes(rows: Batch, slide: int, begin: int, until: int) -> Batch:
+    """The rows of the answer at each multiple of `slide` in [begin, until); `ts` is that time."""
+    first = _at_or_after(np.maximum(rows.ts, begin), slide)
+    beyond = _at_or_after(np.minimum(rows.exp, until), slide)
+    counts = np.maximum((beyond - first) // slide, 0)
+    copies = rows.take(np.repeat(np.arange(len(rows)), counts))
+    times = ranges(first // slide, counts) * slide
+    return consolidate(copies.with_lifetimes(times, np.full(len(times), FOREVER, np.int64))).sorted_by_time()
 
 
 def _at_or_after(times: Int64s, slide: int) -> Int64s:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from windrow.batch import Batch, Segment, changelog_to_arrow, concat, empty, rows_to_arrow
+from windrow.batch import Batch, Segment, changelog_to_arrow, concat, empty, last_change, rows_to_arrow
 from windrow.errors import WindrowError
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import AppendOnly, Limit, Node, OutputStream, Sort
@@ -99,7 +99,8 @@ class Query:
             return self._changelog(changes)
         assert self._begin is not None
         rows = concat([self._none(), *self._view.batches()])
-        told = refreshed(rows, self.slide, self._begin, segment, self._view.last_edge())
+        changed = last_change(rows) if segment.end == FOREVER else -FOREVER
+        told = refreshed(rows, self.slide, self._begin, segment, changed)
         if self._sorted is not None:
             told = in_shown_order(told, self.plan.schema, self._sorted.keys).sorted_by_time()
         return refreshes_to_arrow(told, self.plan.schema.names)

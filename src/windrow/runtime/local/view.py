@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from windrow.batch import Batch, concat, consolidate
-from windrow.units import FOREVER
 
 _SMALL = 4_096  # rows up to which batches are put together, and not looked into for what is over
 
@@ -67,13 +66,6 @@ class View:
     def batches(self) -> list[Batch]:
         """All tuples that are kept, as they came."""
         return [kept.rows for kept in self._kept]
-
-    def last_edge(self) -> int:
-        """The latest begin or end of a lifetime that is known: the answer stays as it is from then on."""
-        edges = [kept.begun for kept in self._kept]
-        ends = [kept.rows.exp[kept.rows.exp != FOREVER] for kept in self._kept]
-        edges += [int(known.max()) for known in ends if len(known)]
-        return max(edges, default=-FOREVER)
 
     def _drop_what_is_over(self, instant: int) -> None:
         """Of the newest batch, when it is most of it: versions of groups that were replaced at once."""

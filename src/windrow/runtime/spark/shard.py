@@ -11,10 +11,9 @@ import pickle
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
 import pyarrow as pa
 
-from windrow.batch import Batch, Segment, changelog_to_arrow, empty
+from windrow.batch import Batch, Segment, changelog_to_arrow, empty, last_change
 from windrow.batch.row_order import in_row_order
 from windrow.batch.shards import Shard
 from windrow.batch.transport import from_bytes, to_bytes
@@ -213,18 +212,17 @@ class _Step:
         like: Batch,
         segment: Segment,
         progress: Progress,
-        last_change: int,
+        changed: int,
     ) -> Batch:
         assert query.slide is not None and progress.origin is not None
         after = max(query.start, progress.origin)
-        return refreshed(answer.rows(like), query.slide, after, segment, last_change)
+        return refreshed(answer.rows(like), query.slide, after, segment, changed)
 
     def _last_change(self, query: str) -> int:
-        """The latest begin or end of a lifetime that is known."""
+        """The answer on this shard stays as it is from then on."""
         plan = next(q.plan for q in self._spec.plan.queries if q.key == query)
         rows = self._state.answers[query].rows(empty(plan.schema.types, self._state.dictionary))
-        edges = np.concatenate([rows.ts, rows.exp[rows.exp != FOREVER]])
-        return int(edges.max()) if len(edges) else BEGINNING
+        return max(last_change(rows), BEGINNING)
 
     def _aside(self, received: Sequence[Rows]) -> dict[str, Address]:
         """Late and rejected rows, written where everybody can read them."""
