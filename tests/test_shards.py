@@ -41,9 +41,7 @@ class OnShards:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.name not in AWAITED], ids=lambda case: case.name)
-def test_case_on_shards(case: Case, request: pytest.FixtureRequest) -> None:
-    if case.file == "punctuations":
-        request.applymarker(pytest.mark.xfail(reason="punctuations are not taken on shards yet", strict=False))
+def test_case_on_shards(case: Case) -> None:
     stage, number = staged(case), CASES.index(case)
     every = list(ways(case, stage.setup, stage.streams))
     for place, (shards, forgetful) in enumerate(PLACES):

@@ -91,7 +91,9 @@ class _Placing:
 
     def _place(self, plan: Node) -> Placed:
         if isinstance(plan, nodes.Stream):
-            return Placed(plan, Place(0, anywhere=True))
+            read = Placed(plan, Place(0, anywhere=True))
+            # Rows are compared with the punctuations of their keys before anything else is done with them.
+            return _exactly(read, _columns(plan, plan.punctuated)) if plan.punctuated else read
         if isinstance(plan, nodes.Table):
             return Placed(plan, Place(0, everywhere=True))
         if isinstance(plan, nodes.Windowed):
@@ -200,6 +202,10 @@ def _all_on_one(plan: nodes.AppendOnly) -> Placed:
         return Exchange(node, (), 1) if isinstance(node, nodes.Stream) else None
 
     return Placed(bottom_up(plan, moved), Place(1, ((),)))
+
+
+def _columns(stream: nodes.Stream, names: Sequence[str]) -> Keys:
+    return tuple(stream.schema.column(f"{stream.alias}.{name}") for name in names)
 
 
 def _over(plan: Node, *inputs: Placed) -> Placed:

@@ -21,6 +21,7 @@ class News:
     rows: int = 0
     first: int = FOREVER
     newest: int = BEGINNING
+    promised: int = BEGINNING  # by punctuations: no row before it will come
     late: int = 0
     rejected: Mapping[str, int] = field(default_factory=dict)
 
@@ -29,8 +30,14 @@ class News:
             reason: self.rejected.get(reason, 0) + other.rejected.get(reason, 0)
             for reason in {**self.rejected, **other.rejected}
         }
-        first, newest = min(self.first, other.first), max(self.newest, other.newest)
-        return News(self.rows + other.rows, first, newest, self.late + other.late, rejected)
+        return News(
+            self.rows + other.rows,
+            min(self.first, other.first),
+            max(self.newest, other.newest),
+            max(self.promised, other.promised),
+            self.late + other.late,
+            rejected,
+        )
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,8 @@ class StreamProgress:
 
     @property
     def watermark(self) -> int:
-        return max(self.at_least, self.news.newest - self.slack if self.news.rows else BEGINNING)
+        seen = self.news.newest > BEGINNING
+        return max(self.at_least, self.news.promised, self.news.newest - self.slack if seen else BEGINNING)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,20 @@ from windrow.plan.analysis.key_pairs import key_pairs
 from windrow.plan.analysis.per_node import per_node
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.expressions import Column, Named
-from windrow.plan.nodes import Alias, Distinct, Filter, GroupBy, Join, JoinKind, Node, Project, Sort, Stream, Windowed
+from windrow.plan.nodes import (
+    Alias,
+    Distinct,
+    Exchange,
+    Filter,
+    GroupBy,
+    Join,
+    JoinKind,
+    Node,
+    Project,
+    Sort,
+    Stream,
+    Windowed,
+)
 from windrow.plan.windows import Latest, Now, Range, Rows
 
 
@@ -33,7 +46,7 @@ def closed(node: Node) -> Closed | None:
         return Closed(columns, node.lifetime is None) if columns else None
     if isinstance(node, Windowed):
         return _windowed(node)
-    if isinstance(node, Filter | Sort):
+    if isinstance(node, Filter | Sort | Exchange):
         return closed(node.input)
     if isinstance(node, Alias):
         return _renamed(closed(node.input), dict(zip(node.input.schema.names, node.schema.names, strict=True)))

@@ -33,8 +33,8 @@ from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.row_order import in_row_order
 from windrow.catalog import StreamEntry
 from windrow.errors import WindrowError
-from windrow.runtime.local.closed_keys import ClosedKeys
 from windrow.runtime.local.punctuation_rows import punctuation_rows
+from windrow.state.closed_keys import ClosedKeys
 from windrow.units import BEGINNING, FOREVER, parse_duration
 
 MAX_TIMESTAMP = 2**61  # later ones could overflow when a window's length is added
@@ -74,6 +74,11 @@ def _as_text(rows: pa.Table) -> pa.Table:
     return pa.table([pa.array(column, pa.string()) for column in columns], names=rows.column_names)
 
 
+def contradiction(punctuated: Sequence[str]) -> str:
+    """Why a row that comes after the punctuation of its key is rejected."""
+    return f"a punctuation has closed its {', '.join(punctuated)}"
+
+
 class Intake:
     def __init__(self, stream: StreamEntry, dictionary: Dictionary) -> None:
         self.stream = stream
@@ -82,6 +87,7 @@ class Intake:
         self.rows = 0
         self.watermark: int = BEGINNING
         self.newest: int = BEGINNING  # the largest timestamp seen
+        self.promised: int = BEGINNING  # what punctuations of time have said: no row before it will come
         self._dictionary = dictionary
         self._types = tuple(column.type for column in stream.columns)
         self._waiting: list[Batch] = []
@@ -120,7 +126,7 @@ class Intake:
                 if punctuation.by:
                     self._close(said.with_columns(said.select(self._ordinals(punctuation.by))))
                 else:
-                    self.watermark = max(self.watermark, int(said.ts.max()))
+                    self._promise(int(said.ts.max()))
         return rows
 
     def _ordinals(self, names: Sequence[str]) -> tuple[int, ...]:
@@ -135,8 +141,12 @@ class Intake:
         if key:
             self._close(inserts(tuple(self._key_columns(key)), np.array([self.newest], np.int64)))
         if before is not None:
-            self.watermark = max(self.watermark, before)
+            self._promise(before)
         self.punctuations += 1
+
+    def _promise(self, before: int) -> None:
+        self.promised = max(self.promised, before)
+        self.watermark = max(self.watermark, before)
 
     def _key_columns(self, key: Mapping[str, Any]) -> Iterator[Column]:
         """One value for each column that punctuations close, whatever the case of its name."""
@@ -182,8 +192,7 @@ class Intake:
             return rows
         self.rows -= int(np.count_nonzero(after))
         names = [column.name for column in self.stream.columns]
-        reason = f"a punctuation has closed its {', '.join(self.stream.punctuated)}"
-        self.rejected.put(rows_to_arrow(rows.take(after), names), reason)
+        self.rejected.put(rows_to_arrow(rows.take(after), names), contradiction(self.stream.punctuated))
         return rows.take(~after)
 
     def taken(self) -> Batch:

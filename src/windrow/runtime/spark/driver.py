@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -27,7 +27,7 @@ from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Node, Stream
 from windrow.runtime.local.refreshes import refresh_slide
 from windrow.runtime.local.sinks import FILES, sink_of
-from windrow.runtime.progress import Progress
+from windrow.runtime.progress import News, Progress
 from windrow.runtime.spark.batch_spec import BatchSpec, ShardVersion, Telling
 from windrow.runtime.spark.bundles import Address, Folder, read_contents
 from windrow.runtime.spark.checkpoint import Checkpoint, Commit
@@ -353,12 +353,13 @@ class Driver:
         assert len(done) == expected, f"{len(done)} of {expected} shards answered"
         first = done[0]
         assert all(one.progress == first.progress for one in done), "shards disagree about the watermark"
+        contradicted = ({name: _rejected(of) for name, of in one.rejected.items()} for one in done)
         record = Commit(
             spec.number,
             source,
             spec.plan_version,
             statements,
-            first.progress,
+            first.progress.told(contradicted),
             self._told_until(first.progress),
             {
                 query.key: max(one.last_changes.get(query.key, BEGINNING) for one in done)
@@ -428,6 +429,11 @@ def _changes_of_tables(statements: Sequence[Statement | EndOfStream]) -> list[Ta
 
 def _streams_of(plan: Node) -> set[str]:
     return {node.name.lower() for node in plan.walk() if isinstance(node, Stream)}
+
+
+def _rejected(reasons: Mapping[str, int]) -> News:
+    """Rows that were taken, and rejected when their time was final."""
+    return News(rows=-sum(reasons.values()), rejected=reasons)
 
 
 def _gathered(done: Sequence[Done], kind: str) -> dict[str, list[Address]]:

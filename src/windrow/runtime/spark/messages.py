@@ -46,6 +46,7 @@ class Done:
     metrics: Sequence[Metric]
     last_changes: Mapping[str, int]  # of answers, once all sources have ended
     state_bytes: int
+    rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by stream and reason, when final
 
 
 def message(slot: int, stage: int, body: Rows | Done) -> tuple[int, int, bytes]:

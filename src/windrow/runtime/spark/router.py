@@ -18,6 +18,7 @@ import pyarrow as pa
 from windrow.batch import Batch, Dictionary, Segment
 from windrow.batch.shards import shard_of
 from windrow.batch.transport import to_bytes
+from windrow.physical.closings import closings_of
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.plan.nodes import Stream
 from windrow.runtime.local.intake import Aside, Intake
@@ -77,13 +78,15 @@ class _Router:
         intake = Intake(self._plan.streams[source], self._dictionary)
         intake.take(table, self._spec.progress.watermark, self._spec.arrival)
         rows = intake.taken()
-        first, newest = (int(rows.ts.min()), int(rows.ts.max())) if len(rows) else (FOREVER, BEGINNING)
-        news = News(len(rows), first, newest, intake.late.count, dict(intake.rejected.reasons))
+        first = int(rows.ts.min()) if len(rows) else FOREVER
+        rejected = dict(intake.rejected.reasons)
+        news = News(len(rows), first, intake.newest, intake.promised, intake.late.count, rejected)
         self._news[source] = self._news.get(source, News()) + news
         self._put_aside(source, "late", intake.late)
         self._put_aside(source, "rejected", intake.rejected)
-        if len(rows):
-            yield from self._sent(source, rows)
+        closings = None if intake.closed is None else intake.closed.waiting()
+        if len(rows) or closings is not None:
+            yield from self._sent(source, rows, closings)
 
     def finished(self) -> Iterator[pa.RecordBatch]:
         """What every shard has to know."""
@@ -96,7 +99,7 @@ class _Router:
         ]
         yield from messages.to_arrow(last).to_batches()
 
-    def _sent(self, source: str, rows: Batch) -> Iterator[pa.RecordBatch]:
+    def _sent(self, source: str, rows: Batch, closings: Batch | None) -> Iterator[pa.RecordBatch]:
         bound: dict[tuple[int, int], dict[str, bytes]] = {}
         name = self._plan.streams[source].name
         for output in self._graph.at_stage(0):
@@ -104,6 +107,8 @@ class _Router:
                 continue
             wanted = rows if output.start == BEGINNING else rows.take(rows.ts >= output.start)
             self._spread(output, Run({name: wanted}, self._dictionary, ALL_TIME).of(output), bound)
+            if closings is not None:
+                self._spread_closings(output, closings, bound)
         sent = [messages.message(self._slots[shard], stage, Rows(parts)) for (stage, shard), parts in bound.items()]
         yield from messages.to_arrow(sent).to_batches()
 
@@ -111,6 +116,15 @@ class _Router:
         for shard, part in spread(output, rows, self._dictionary, self._plan.shards):
             assert output.exchange is not None
             bound.setdefault((output.exchange.stage, shard), {})[output.name] = to_bytes(part)
+
+    def _spread_closings(self, output: Output, closings: Batch, bound: dict[tuple[int, int], dict[str, bytes]]) -> None:
+        """To where the rows that they are about go: a punctuated stream is spread by the columns that are closed."""
+        assert output.exchange is not None
+        keys = closings.columns if output.exchange.keys else ()
+        shard = shard_of(keys, len(closings), self._plan.shards)
+        for number in np.unique(shard):
+            part = closings.take(shard == number)
+            bound.setdefault((output.exchange.stage, int(number)), {})[closings_of(output.name)] = to_bytes(part)
 
     def _put_aside(self, source: str, kind: str, aside: Aside) -> None:
         table = aside.table()

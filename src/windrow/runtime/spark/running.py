@@ -17,11 +17,13 @@ import numpy as np
 from windrow.batch import Batch, Dictionary, Segment, empty
 from windrow.batch.shards import ONLY_SHARD, Shard
 from windrow.catalog import Connector, StreamEntry, TableEntry
+from windrow.physical.closings import closings_of
 from windrow.physical.exchanges import is_on_one_shard, stage_of
 from windrow.physical.lower import Lowering, PhysicalNode, plan_digest
 from windrow.physical.strategy import Strategy
 from windrow.plan.explain.operators import describe_operator
 from windrow.plan.nodes import Exchange, Node, Stream, Table, Windowed
+from windrow.types import Type
 
 
 @dataclass(frozen=True)
@@ -231,7 +233,15 @@ class Run:
         for name in (f"{start}.{node.source}", node.source):
             if name in self._inputs:
                 return _not_before(self._inputs[name], start, node.plan)
-        return empty(node.plan.schema.types, self._dictionary)
+        return empty(_types(node), self._dictionary)
+
+
+def _types(node: PhysicalNode) -> tuple[Type, ...]:
+    """Of the rows of a source; closings have the columns that are closed."""
+    if isinstance(node.plan, Stream) and node.source == closings_of(node.plan.name):
+        by_name = {field.name: field.type for field in node.plan.columns}
+        return tuple(by_name[name] for name in node.plan.punctuated)
+    return node.plan.schema.types
 
 
 def _not_before(rows: Batch, start: int, plan: Node) -> Batch:

@@ -13,12 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from windrow.batch import Batch, Segment, changelog_to_arrow, empty, last_change
+from windrow.batch import Batch, Segment, changelog_to_arrow, empty, last_change, rows_to_arrow
 from windrow.batch.row_order import in_row_order
 from windrow.batch.shards import Shard
 from windrow.batch.transport import from_bytes, to_bytes
+from windrow.physical.closings import closings_of
 from windrow.physical.lower import contents_of
 from windrow.plan.nodes import Stream, below_exchange
+from windrow.runtime.local.intake import Aside, contradiction
 from windrow.runtime.local.sources import source_of
 from windrow.runtime.local.tables import TableStore
 from windrow.runtime.progress import Progress
@@ -59,6 +61,7 @@ class _Step:
         self._spec, self._stage, self._shard = spec, stage, shard
         self._token = uuid.uuid4().hex
         self._state = state_of(spec, stage, shard)
+        self._rejected: dict[str, Aside] = {}
 
     def run(self, received: Sequence[Rows]) -> Iterator[tuple[int, int, bytes]]:
         spec, state = self._spec, self._state
@@ -86,6 +89,7 @@ class _Step:
             metrics,
             {name: self._last_change(name) for name in state.answers} if progress.watermark == FOREVER else {},
             state.manifest.size,
+            {name.lower(): dict(aside.reasons) for name, aside in self._rejected.items()},
         )
         KEPT.put((spec.folder.uri, self._stage, self._shard.number), spec.number, self._token, state)
         yield from sent
@@ -100,6 +104,10 @@ class _Step:
                 if name in sources:
                     types = sources[name].exchange.schema.types
                     self._state.inboxes[name].put(from_bytes(content, types, self._state.dictionary))
+            for name, closed in self._state.closed.items():
+                if closings_of(name) in part.rows:
+                    types = closed.waiting().types
+                    closed.close(from_bytes(part.rows[closings_of(name)], types, self._state.dictionary))
 
     def _progress(self, received: Sequence[Rows]) -> tuple[Progress, Segment | None]:
         plan = self._spec.plan
@@ -107,18 +115,48 @@ class _Step:
 
     def _computed(self, segment: Segment) -> tuple[dict[str, Batch], list[Metric]]:
         state = self._state
-        inputs = {name: self._final(source, segment.end) for name, source in state.graph.sources(self._stage).items()}
+        inputs = {self._closings(name): keys.until(segment.end, segment.begin) for name, keys in state.closed.items()}
+        inputs |= {name: self._final(source, segment.end) for name, source in state.graph.sources(self._stage).items()}
         inputs |= self._table_inputs(segment)
         run = Run(inputs, state.dictionary, segment, self._shard)
         results = {output.name: run.of(output) for output in state.graph.at_stage(self._stage)}
         return results, run.metrics(self._stage, self._shard.number)
 
+    def _closings(self, source: str) -> str:
+        """Under which name the operators ask for the closings of a source."""
+        stream = self._state.graph.sources(self._stage)[source].exchange.input
+        assert isinstance(stream, Stream)
+        start = source.split(".", 1)[0]
+        return f"{start}.{closings_of(stream.name)}"
+
     def _final(self, source: Source, end: int) -> Batch:
         like = empty(source.exchange.schema.types, self._state.dictionary)
-        rows = self._state.inboxes[source.name].pop_before(end, like)
+        rows = self._uncontradicted(source, self._state.inboxes[source.name].pop_before(end, like))
         if not source.ordered:
             return rows.sorted_by_time()
         return in_row_order(rows, self._ties(source))
+
+    def _uncontradicted(self, source: Source, rows: Batch) -> Batch:
+        """Without rows that come after the punctuation of their key; `closings` have been told before."""
+        closed = self._state.closed.get(source.name)
+        if closed is None:
+            return rows
+        after = closed.contradicted_by(rows)
+        if not after.any():
+            return rows
+        stream = source.exchange.input
+        assert isinstance(stream, Stream)
+        same = (name for name in self._state.closed if self._reads(name, stream.name))
+        if source.name == min(same):  # each row once, however many queries read it
+            names = [field.name for field in stream.columns]
+            self._rejected.setdefault(stream.name, Aside()).put(
+                rows_to_arrow(rows.take(after), names), contradiction(stream.punctuated)
+            )
+        return rows.take(~after)
+
+    def _reads(self, source: str, stream: str) -> bool:
+        below = self._state.graph.sources(self._stage)[source].exchange.input
+        return isinstance(below, Stream) and below.name == stream
 
     def _ties(self, source: Source) -> tuple[int, ...]:
         below = below_exchange(source.exchange)
@@ -230,6 +268,8 @@ class _Step:
         for part in received:
             for stream, kind, table in part.aside:
                 contents[f"{kind}/{stream}/{len(contents)}"] = table
+        for name, aside in self._rejected.items():
+            contents[f"rejected/{name.lower()}/{len(contents)}"] = messages.table_to_bytes(aside.table())
         return write_bundle(self._spec.folder, f"aside/{self._named()}", contents)
 
     def _named(self) -> str:

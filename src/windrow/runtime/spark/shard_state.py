@@ -15,6 +15,7 @@ import pyarrow as pa
 from windrow.batch import Batch, Dictionary, empty
 from windrow.batch.shards import Shard
 from windrow.errors import CheckpointError
+from windrow.plan.nodes import Stream
 from windrow.runtime.local.tables import TableStore
 from windrow.runtime.spark import messages
 from windrow.runtime.spark.batch_spec import BatchSpec, ShardVersion
@@ -27,9 +28,10 @@ from windrow.runtime.spark.bundles import (
     write_bundle,
 )
 from windrow.runtime.spark.manifests import StateManifest, read_manifest, write_manifest
-from windrow.runtime.spark.running import Graph, RunningPlan
+from windrow.runtime.spark.running import Graph, RunningPlan, Source
 from windrow.runtime.spark.worker_memory import WorkerMemory
 from windrow.state.batches import KeptAnswer, Waiting
+from windrow.state.closed_keys import ClosedKeys
 from windrow.state.snapshot import Part, Piece
 from windrow.types import Type
 
@@ -41,6 +43,7 @@ class ShardState:
     graph: Graph
     dictionary: Dictionary
     inboxes: dict[str, Waiting] = field(default_factory=dict)
+    closed: dict[str, ClosedKeys] = field(default_factory=dict)  # of inboxes of punctuated streams
     answers: dict[str, KeptAnswer] = field(default_factory=dict)
     tables: dict[str, TableStore] = field(default_factory=dict)
     tables_changed: int = 0
@@ -53,6 +56,7 @@ class ShardState:
     def parts(self, stage: int) -> dict[str, Part]:
         """Everything that has a snapshot, by name."""
         named: dict[str, Part] = {f"inbox/{name}": inbox for name, inbox in self.inboxes.items()}
+        named |= {f"closed/{name}": closed for name, closed in self.closed.items()}
         named |= {f"answer/{name}": answer for name, answer in self.answers.items()}
         states = self.graph.states(stage)
         return named | {f"node/{name}": node.state for name, node in states.items() if node.state is not None}
@@ -69,11 +73,21 @@ class ShardState:
         """Make room for what the graph has, and drop what it has no more."""
         plan = self.graph.plan
         queries = [query.key for query in plan.queries if query.stage == stage]
-        self.inboxes = {name: self.inboxes.get(name, Waiting()) for name in self.graph.sources(stage)}
+        sources = self.graph.sources(stage)
+        self.inboxes = {name: self.inboxes.get(name, Waiting()) for name in sources}
+        fresh = {name: keys for name, source in sources.items() if (keys := self._closed_keys(source)) is not None}
+        self.closed = {name: self.closed.get(name, keys) for name, keys in fresh.items()}
         self.answers = {name: self.answers.get(name, KeptAnswer()) for name in queries}
         self.tables = {
             name: self.tables.get(name, TableStore(entry, self.dictionary)) for name, entry in plan.tables.items()
         }
+
+    def _closed_keys(self, source: Source) -> ClosedKeys | None:
+        stream = source.exchange.input
+        if not isinstance(stream, Stream) or not stream.punctuated:
+            return None
+        places = [[field.name for field in stream.columns].index(name) for name in stream.punctuated]
+        return ClosedKeys(places, empty([stream.columns[place].type for place in places], self.dictionary))
 
 
 KEPT = WorkerMemory[ShardState]()
