@@ -604,3 +604,69 @@ def test_arrays_and_structs_come_in_and_go_out(tmp_path: Path) -> None:
     assert {"x": ["nan"], "p": None, "t": [{"item": ["nan"], "count": 1}]} in [
         {name: line[name] for name in "xpt"} for line in lines
     ]
+
+
+# Tables with a source
+
+
+def table_from(tmp_path: Path, text: str, clauses: str = "") -> Engine:
+    (tmp_path / "rows.csv").write_text(text)
+    engine = Engine()
+    engine.sql(f"""
+        {DECLARATION}; CREATE TABLE names (a BIGINT PRIMARY KEY, name STRING NOT NULL, since TIMESTAMP) {clauses}
+        FROM csv('{tmp_path}/rows.csv')
+    """)
+    engine.query("SELECT name FROM s [RANGE 100 SECONDS] JOIN names ON s.a = names.a", "q")
+    engine.push("s", [{"ts": at(second), "a": second} for second in range(1, 7)])
+    return ended(engine)
+
+
+@pytest.mark.parametrize("clauses", ["", "NON RETROACTIVE"])
+def test_rows_of_a_table_that_do_not_fit_are_rejected(tmp_path: Path, clauses: str) -> None:
+    text = "a,name,since\n1,one,\ntwo,two,\n3,,\n,four,\n5,five,yesterday\n1,again,\n6,six,2026-01-01 00:00:00\n"
+    engine = table_from(tmp_path, text, clauses)
+
+    assert sorted(answer(engine)) == [("one",), ("six",)]
+    assert engine.status()["tables"]["names"] == {
+        "rows": 2,
+        "rejected": {
+            "a is not BIGINT": 1,
+            "a is null": 1,
+            "name is null": 1,
+            "since is not TIMESTAMP": 1,
+            "its key is there already": 1,
+        },
+    }
+    rejected = engine.rejected("NAMES")
+    assert rejected is not None
+    assert sorted(rejected["_reason"].to_pylist()) == sorted(engine.status()["tables"]["names"]["rejected"])
+
+
+def test_rows_of_a_table_take_effect_when_they_say(tmp_path: Path) -> None:
+    text = "a,name,since\n1,one,2026-01-01 00:00:03\n2,two,\n4,four,2026-01-01 00:00:03\n1,late,2026-01-01 00:00:05\n"
+    (tmp_path / "rows.csv").write_text(text)
+    engine = Engine()
+    engine.sql(f"""
+        {DECLARATION}; CREATE TABLE names (a BIGINT PRIMARY KEY, name STRING, since TIMESTAMP)
+        FROM csv('{tmp_path}/rows.csv') EFFECTIVE BY since
+    """)
+    query = engine.query("SELECT name FROM s [RANGE 100 SECONDS] JOIN names ON s.a = names.a", "q")
+    engine.push("s", [{"ts": at(second), "a": second} for second in range(1, 7)])
+    ended(engine)
+
+    begins = query.changes().select(["name", "_ts"]).to_pylist()
+    found = sorted((row["name"], row["_ts"]) for row in begins)
+    assert found == [("four", at(4)), ("one", at(3)), ("two", at(2))]
+    assert engine.status()["tables"]["names"]["rejected"] == {"its key is there already": 1}
+
+
+def test_statements_that_a_table_refuses_are_counted() -> None:
+    engine = Engine()
+    engine.sql(f"{DECLARATION}; CREATE TABLE names (a BIGINT PRIMARY KEY); INSERT INTO names VALUES (1)")
+    engine.query("SELECT s.a FROM s [RANGE 100 SECONDS] JOIN names ON s.a = names.a", "q")
+    engine.sql("INSERT INTO names VALUES (1), (2)")
+    engine.push("s", [{"ts": at(1), "a": 1}])
+    ended(engine)
+
+    reason = "a row of names has a key that is there already"
+    assert engine.status()["tables"]["names"] == {"rows": 1, "rejected": {reason: 1}}

@@ -26,7 +26,7 @@ CREATE TABLE u (
 ) NON RETROACTIVE;
 CREATE WINDOW w AS SELECT k, v FROM s [ROWS 5];
 CREATE QUERY q AS SELECT k, COUNT(*) AS n FROM s [RANGE 1 HOUR SLIDE 1 MINUTE] GROUP BY k
-    REFRESH BEST EFFORT INTO json('out', compression => 'zstd');
+    REFRESH BEST EFFORT INTO json('out');
 """
 
 
@@ -94,7 +94,7 @@ def test_create_query_keeps_its_text_sink_and_refresh(session: Session) -> None:
 
     assert query.text == "SELECT s.k, COUNT(*) AS n FROM s [RANGE 1 HOUR SLIDE 1 MINUTE] GROUP BY s.k"
     assert query.best_effort
-    assert query.sink == Connector("json", ("out",), (("compression", "zstd"),))
+    assert query.sink == Connector("json", ("out",))
     assert query.uses == ("s",)
 
 

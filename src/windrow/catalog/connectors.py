@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
 class ConnectorKind:
-    """How a connector is written; `fewest` and `most` count the options without a name."""
+    """How a connector is written; `fewest` and `most` count the options without a name.
+
+    `options` are those with a name; None where whoever makes the rows knows them, as generators do.
+    """
 
     name: str
     usage: str
     fewest: int
     most: int
+    options: tuple[str, ...] | None = ()
 
 
 def _by_name(*kinds: ConnectorKind) -> dict[str, ConnectorKind]:
@@ -24,11 +28,12 @@ _FILES = (
     ConnectorKind("csv", "csv('folder')", 1, 1),
     ConnectorKind("json", "json('folder')", 1, 1),
 )
+_EXPECTED = ("rate",)  # rows a second, for the planner
 STREAM_SOURCES = _by_name(
-    *_FILES,
-    ConnectorKind("generator", "generator('traffic', rate => 1000)", 1, 1),
-    ConnectorKind("rate", "rate(rows_per_second => 1000)", 0, 0),
-    ConnectorKind("socket", "socket('host', 9999)", 2, 2),
+    *(replace(kind, options=_EXPECTED) for kind in _FILES),
+    ConnectorKind("generator", "generator('traffic', rate => 1000)", 1, 1, None),
+    ConnectorKind("rate", "rate(rows_per_second => 1000)", 0, 0, ("rows_per_second", *_EXPECTED)),
+    ConnectorKind("socket", "socket('host', 9999)", 2, 2, _EXPECTED),
 )
 TABLE_SOURCES = _by_name(*_FILES, ConnectorKind("postgres", "postgres('host=... dbname=...', 'table')", 2, 2))
 SINKS = _by_name(

@@ -185,6 +185,9 @@ def _connector(node: exp.Expr | None, known: dict[str, ConnectorKind], what: str
     for option in node.args["options"]:
         if option.this.name.lower() in options:
             raise CqlNameError(f"option {option.this.name} is written twice", span_of(option.this), "once is enough")
+        if kind.options is not None and option.this.name.lower() not in kind.options:
+            hint = nearest(option.this.name, kind.options, "options") if kind.options else f"write {kind.usage}"
+            raise CqlNameError(f"{name} has no option {option.this.name}", span_of(option.this), hint)
         options[option.this.name.lower()] = _constant(option.expression)
     return Connector(name, arguments, tuple(options.items()))
 

@@ -159,9 +159,10 @@ class Engine:
         """Rows that came too late; the newest are kept."""
         return self._intake(stream).late.table()
 
-    def rejected(self, stream: str) -> pa.Table | None:
-        """Rows that could not be taken, with the reason; the newest are kept."""
-        return self._intake(stream).rejected.table()
+    def rejected(self, name: str) -> pa.Table | None:
+        """Rows of a stream, or of a table's source, that could not be taken, with the reason; the newest are kept."""
+        table = self._tables.get(name.lower())
+        return self._intake(name).rejected.table() if table is None else table.rejected.table()
 
     def status(self) -> dict[str, Any]:
         """What is running: rows taken, late and rejected of each stream, tuples of state."""
@@ -175,7 +176,7 @@ class Engine:
             }
             for intake in self._intakes.values()
         }
-        tables = {s.entry.name: {"rows": len(s.contents()), "rejected": len(s.rejected)} for s in self._tables.values()}
+        tables = {s.entry.name: {"rows": len(s.contents()), "rejected": s.reasons()} for s in self._tables.values()}
         return {
             "streams": streams,
             "tables": tables,

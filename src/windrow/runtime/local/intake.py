@@ -31,7 +31,7 @@ from windrow.batch import (
 )
 from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.row_order import in_row_order
-from windrow.catalog import StreamEntry
+from windrow.catalog import ColumnDefinition, StreamEntry
 from windrow.errors import WindrowError
 from windrow.runtime.local.punctuation_rows import punctuation_rows
 from windrow.state.closed_keys import ClosedKeys
@@ -101,7 +101,7 @@ class Intake:
 
     def take(self, rows: pa.Table, engine_watermark: int, arrival: int) -> None:
         """Rows as they arrived; `arrival` is the time for streams that take it."""
-        columns, kept = self._typed(self._readable(rows))
+        columns, kept = typed_rows(rows, self.stream.columns, self._dictionary, self.rejected)
         ts, kept = self._times(columns, kept, arrival)
         if len(ts) and int(ts.min()) < engine_watermark:
             late = ts < engine_watermark
@@ -203,37 +203,6 @@ class Intake:
         """The earliest timestamp that waits."""
         return min((int(batch.ts.min()) for batch in self._waiting), default=None)
 
-    def _readable(self, rows: pa.Table) -> pa.Table:
-        """Without lines that could not be read at all, which readers hand over as text."""
-        if UNPARSABLE not in rows.column_names:
-            return rows
-        bad = rows.column(UNPARSABLE).is_valid()
-        self.rejected.put(rows.filter(bad).select([UNPARSABLE]), "it cannot be read")
-        return rows.filter(pa.compute.invert(bad)).drop_columns([UNPARSABLE])
-
-    def _typed(self, rows: pa.Table) -> tuple[list[Column], pa.Table]:
-        """Columns of the declared types, without the rows that have values which do not fit."""
-        arrays, bad = [], np.zeros(rows.num_rows, np.bool_)
-
-        def reject(wrong: Bools, reason: str) -> None:
-            wrong = wrong & ~bad  # a row is rejected once, for the first thing that is wrong with it
-            self.rejected.put(rows.filter(pa.array(wrong)), reason)
-            np.logical_or(bad, wrong, out=bad)
-
-        for column in self.stream.columns:
-            values = rows.column(column.name) if column.name in rows.column_names else pa.nulls(rows.num_rows)
-            array, wrong = _cast(values, arrow_type(column.type))
-            if wrong is not None:
-                reject(wrong, f"{column.name} is not {column.type}")
-            if not column.nullable and array.null_count:
-                reject(np.asarray(array.is_null()), f"{column.name} is null")
-            arrays.append(array)
-        if bad.any():
-            keep = pa.array(~bad)
-            arrays, rows = [array.filter(keep) for array in arrays], rows.filter(keep)
-        types = (column.type for column in self.stream.columns)
-        return [column_from_arrow(array, self._dictionary, of) for array, of in zip(arrays, types, strict=True)], rows
-
     def _times(self, columns: list[Column], kept: pa.Table, arrival: int) -> tuple[Int64s, pa.Table]:
         if self.stream.timestamp is None:
             return np.full(kept.num_rows, arrival, np.int64), kept
@@ -249,6 +218,42 @@ class Intake:
             return times.values, kept
         columns[:] = [column.take(good) for column in columns]
         return times.values[good], kept.filter(pa.array(good))
+
+
+def typed_rows(
+    rows: pa.Table, columns: Sequence[ColumnDefinition], dictionary: Dictionary, rejected: Aside
+) -> tuple[list[Column], pa.Table]:
+    """Columns of the declared types, without the rows that have values which do not fit; those are put aside."""
+    rows = _readable(rows, rejected)
+    arrays, bad = [], np.zeros(rows.num_rows, np.bool_)
+
+    def reject(wrong: Bools, reason: str) -> None:
+        wrong = wrong & ~bad  # a row is rejected once, for the first thing that is wrong with it
+        rejected.put(rows.filter(pa.array(wrong)), reason)
+        np.logical_or(bad, wrong, out=bad)
+
+    for column in columns:
+        values = rows.column(column.name) if column.name in rows.column_names else pa.nulls(rows.num_rows)
+        array, wrong = _cast(values, arrow_type(column.type))
+        if wrong is not None:
+            reject(wrong, f"{column.name} is not {column.type}")
+        if not column.nullable and array.null_count:
+            reject(np.asarray(array.is_null()), f"{column.name} is null")
+        arrays.append(array)
+    if bad.any():
+        keep = pa.array(~bad)
+        arrays, rows = [array.filter(keep) for array in arrays], rows.filter(keep)
+    types = (column.type for column in columns)
+    return [column_from_arrow(array, dictionary, of) for array, of in zip(arrays, types, strict=True)], rows
+
+
+def _readable(rows: pa.Table, rejected: Aside) -> pa.Table:
+    """Without lines that could not be read at all, which readers hand over as text."""
+    if UNPARSABLE not in rows.column_names:
+        return rows
+    bad = rows.column(UNPARSABLE).is_valid()
+    rejected.put(rows.filter(bad).select([UNPARSABLE]), "it cannot be read")
+    return rows.filter(pa.compute.invert(bad)).drop_columns([UNPARSABLE])
 
 
 def _in_range(times: Int64s) -> bool:

@@ -43,13 +43,12 @@ class Query:
         self._kept = 0
         self._subscribers: list[Subscriber] = []
         self._begin: int | None = None  # the first refresh is the first window end after it
-        self._known_from = -FOREVER  # what was alive only before this may be gone from the view
 
     def answer(self, at: int | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
         instant = self._engine.watermark - 1 if at is None else at
-        if instant < self._known_from:
-            hint = f"ask for {format_timestamp(self._known_from)} or later; changes() tells what was before"
+        if instant < self._view.known_from:
+            hint = f"ask for {format_timestamp(self._view.known_from)} or later; changes() tells what was before"
             raise WindrowError(f"the answer at {format_timestamp(instant)} is not kept any more", hint)
         return self._answer_at(instant)
 
@@ -59,7 +58,7 @@ class Query:
         Without ORDER BY it is in the order of its values, so that it is always shown in the same way.
         """
         shown = min(self._engine.watermark - 1, self._engine.last_row)
-        rows = self._view.at(max(shown, self._known_from))
+        rows = self._view.at(max(shown, self._view.known_from))
         return rows_to_arrow(self._in_order(rows), self.plan.schema.names)
 
     def changes(self) -> pa.Table:
@@ -84,8 +83,7 @@ class Query:
             for subscriber in self._subscribers if told.num_rows else ():
                 subscriber(told)
         if segment.end != FOREVER:  # when the sources have ended, all that is still there may be asked for
-            self._known_from = segment.end - 1
-            self._view.move_on(self._known_from)
+            self._view.move_on(segment.end - 1)
 
     def _remember(self, changes: Batch) -> None:
         self._changes.append(changes)

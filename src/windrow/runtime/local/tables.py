@@ -2,30 +2,48 @@
 
 A change takes effect at the time it names, or at the watermark when it names none or an earlier one: answers that are
 final stay so. What is inserted before time begins has always been there.
+
+Rows of a source that do not fit, or whose key is there already, are rejected as those of streams are; a statement that
+cannot be carried out is refused as a whole.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from windrow.batch import Batch, Column, Dictionary, KeyTable, Segment, arrow_type, concat, empty, inserts, words_of
+from windrow.batch import (
+    Batch,
+    Column,
+    Dictionary,
+    KeyTable,
+    Segment,
+    arrow_type,
+    concat,
+    empty,
+    inserts,
+    rows_to_arrow,
+    words_of,
+)
 from windrow.batch.arrow import column_from_arrow
+from windrow.batch.key_table import ABSENT
 from windrow.catalog import TableEntry
 from windrow.cql import TableChange
 from windrow.errors import WindrowError
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.plan.expressions import Value
+from windrow.runtime.local.intake import Aside, typed_rows
 from windrow.types import DATE, INTERVAL, TIMESTAMP, Type
 
 
 @dataclass(frozen=True)
 class _Pending:
     effect: int
-    change: TableChange | pa.Table  # a statement, or rows of a source
+    change: TableChange | Batch  # a statement, or rows of a source
 
 
 class TableStore:
@@ -38,7 +56,9 @@ class TableStore:
         self._rows = empty(self._types, dictionary)
         self._used_keys = KeyTable()  # of a non-retroactive table: a deleted key is not inserted again
         self._pending: list[_Pending] = []
-        self.rejected: list[tuple[TableChange | pa.Table, str]] = []  # changes that were refused, and why
+        self._columns = [replace(c, nullable=c.nullable and c.name not in entry.primary_key) for c in entry.columns]
+        self.rejected = Aside()  # rows of the source
+        self.refused: list[tuple[TableChange, str]] = []  # statements that could not be carried out, and why
 
     def apply(self, change: TableChange, watermark: int) -> None:
         """Take a statement; it changes the table when its effect time has come."""
@@ -49,9 +69,9 @@ class TableStore:
     def load(self, tables: Iterable[pa.Table], watermark: int) -> None:
         """Take the rows of a source, each at the time in the EFFECTIVE BY column, else at the watermark."""
         for table in tables:
-            self._pending += [
-                _Pending(max(effect, watermark), rows) for effect, rows in self._by_effect(table, watermark)
-            ]
+            columns, kept = typed_rows(table, self._columns, self._dictionary, self.rejected)
+            if kept.num_rows:
+                self._pending += self._by_effect(inserts(tuple(columns), np.full(kept.num_rows, watermark)), watermark)
         self._pending.sort(key=lambda pending: pending.effect)
 
     @property
@@ -74,22 +94,28 @@ class TableStore:
             try:
                 told += self._take(pending.change, moment)
             except WindrowError as error:
-                self.rejected.append((pending.change, error.message))
+                assert isinstance(pending.change, TableChange), error
+                self.refused.append((pending.change, error.message))
         return concat(told).sorted_by_time()
 
-    def _by_effect(self, table: pa.Table, watermark: int) -> list[tuple[int, pa.Table]]:
+    def reasons(self) -> dict[str, int]:
+        """Why rows and statements were not taken, and how many."""
+        found = Counter(self.rejected.reasons)
+        found.update(reason for _, reason in self.refused)
+        return dict(found)
+
+    def _by_effect(self, rows: Batch, watermark: int) -> list[_Pending]:
+        """Rows that take effect together; one that does not say when does so at the watermark."""
         if self.entry.effective is None:
-            return [(watermark, table)]
-        times = self._cast(table, self.entry.effective, TIMESTAMP).cast(pa.int64()).to_pylist()
-        places: dict[int, list[int]] = {}
-        for place, time in enumerate(times):
-            places.setdefault(watermark if time is None else time, []).append(place)
-        return [(time, table.take(pa.array(rows))) for time, rows in places.items()]
+            return [_Pending(watermark, rows)]
+        times = rows.columns[self._names.index(self.entry.effective)]
+        effects = np.where(times.valid_mask(), np.maximum(times.values, watermark), watermark)
+        return [_Pending(int(effect), rows.take(effects == effect)) for effect in np.unique(effects)]
 
     def _take(self, change: TableChange | pa.Table, moment: int) -> list[Batch]:
         """Carry out one change: what it takes back and what it brings."""
-        if isinstance(change, pa.Table):
-            return [self._insert(self._typed(change), moment)]
+        if isinstance(change, Batch):
+            return [self._bring(self._with_new_keys(change).columns, moment)]
         if change.kind == "INSERT":
             return [self._insert(self._constants(change.rows), moment)]
         compiler = ExpressionCompiler({name: place for place, name in enumerate(self._names)}, self._dictionary)
@@ -133,20 +159,24 @@ class TableStore:
             hint = "a key of a non-retroactive table is not used again: older results refer to it"
             raise WindrowError(f"a row of {self.entry.name} has a key that was deleted", hint)
 
-    def _typed(self, table: pa.Table) -> tuple[Column, ...]:
-        arrays = (self._cast(table, name, of) for name, of in zip(self._names, self._types, strict=True))
-        return tuple(
-            column_from_arrow(array, self._dictionary, of) for array, of in zip(arrays, self._types, strict=True)
-        )
-
-    def _cast(self, table: pa.Table, name: str, of: Type) -> pa.ChunkedArray:
-        if name not in table.column_names:
-            raise WindrowError(f"the source of {self.entry.name} has no column {name}", "declare the columns it has")
-        try:
-            return table.column(name).cast(arrow_type(of))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            hint = "write times with a zone: 2026-01-31T12:00:00Z" if of == TIMESTAMP else f"every value should be {of}"
-            raise WindrowError(f"{name} of {self.entry.name} cannot be read as {of}: {error}", hint) from None
+    def _with_new_keys(self, rows: Batch) -> Batch:
+        """Without rows whose key another row has, or has had in a non-retroactive table; of several the first stays."""
+        if not self._key:
+            return rows
+        words = words_of(rows.select(self._key), len(rows))
+        there = KeyTable()
+        there.intern(words_of(self._rows.select(self._key), len(self._rows)))
+        taken = there.find(words) != ABSENT
+        deleted = ~taken & (self._used_keys.find(words) != ABSENT)
+        ids = KeyTable().intern(words)
+        first = np.zeros(len(rows), np.bool_)
+        first[np.unique(ids, return_index=True)[1]] = True
+        self.rejected.put(rows_to_arrow(rows.take(taken | ~first), self._names), "its key is there already")
+        self.rejected.put(rows_to_arrow(rows.take(deleted & first), self._names), "its key was deleted")
+        new = first & ~taken & ~deleted
+        if not self.entry.retroactive:
+            self._used_keys.retain(self._used_keys.intern(words[new]))
+        return rows.take(new)
 
     def _constants(self, rows: Sequence[Sequence[Value]]) -> tuple[Column, ...]:
         columns = zip(*rows, strict=True)

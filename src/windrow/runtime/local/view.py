@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from windrow.batch import Batch, concat, consolidate
+from windrow.units import FOREVER
 
 _SMALL = 4_096  # rows up to which batches are put together, and not looked into for what is over
 
@@ -34,6 +35,7 @@ class View:
         self._size = 0
         self._size_after_tidying = 0
         self._negatives = False
+        self.known_from = -FOREVER  # what was alive only before this may be gone
 
     def __len__(self) -> int:
         return self._size
@@ -53,7 +55,7 @@ class View:
             self._tidy(instant)
 
     def at(self, instant: int) -> list[Batch]:
-        """The rows alive at an instant not before the last that was moved on to, each as often as it counts."""
+        """The rows alive at an instant that is known, each as often as it counts."""
         alive = [rows for kept in self._kept if len(rows := _alive(kept, instant))]
         if not self._negatives or not alive:
             return alive
@@ -69,6 +71,7 @@ class View:
 
     def _drop_what_is_over(self, instant: int) -> None:
         """Of the newest batch, when it is most of it: versions of groups that were replaced at once."""
+        self.known_from = instant
         newest = self._kept[-1].rows
         lasting = newest.exp > instant
         if 2 * int(np.count_nonzero(lasting)) < len(newest):
@@ -77,6 +80,7 @@ class View:
             self.add(newest.take(lasting))
 
     def _tidy(self, instant: int) -> None:
+        self.known_from = instant
         batches = [_lasting(kept, instant) for kept in self._kept if kept.last_end > instant]
         if self._negatives and batches:
             # What began before the instant began 'before': begins no longer matter, so pairs cancel.
