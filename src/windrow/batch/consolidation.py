@@ -52,10 +52,11 @@ def _left_over(ids: Int64s, waiting: Int64s) -> Bools:
     return stays
 
 
-def without_negatives(batch: Batch) -> Batch:
-    """The same answers in positive tuples: each negative tuple ends the first of its row that is still there.
+def closed_by_negatives(batch: Batch) -> Batch:
+    """The same answers in fewer tuples: a negative tuple ends the first of the same row and end that is still there.
 
-    For a changelog from its beginning, in which nothing is taken back before it was given.
+    + [a, e) and - [b, e) are + [a, b). A negative tuple that finds none with its end stays: in a join it stands for a
+    stretch of time, and what it takes from lives longer.
     """
     negative = batch.sign < 0
     if not negative.any():
@@ -67,12 +68,15 @@ def without_negatives(batch: Batch) -> Batch:
     order = np.lexsort((part.ts, part.sign < 0, ids))
     sign, ids = part.sign[order], ids[order]
     given, taken = order[sign > 0], order[sign < 0]
-    # The k-th that is taken back of a row ends the k-th that was given.
-    place = np.searchsorted(ids[sign > 0], ids[sign < 0]) + _rank_in_run(ids[sign < 0])
+    # The k-th that is taken back of a row ends the k-th that was given, if there is one and it came before.
+    of_given, of_taken = ids[sign > 0], ids[sign < 0]
+    place = np.searchsorted(of_given, of_taken) + _rank_in_run(of_taken)
+    met = place < np.searchsorted(of_given, of_taken, side="right")
+    met[met] = part.ts[given[place[met]]] <= part.ts[taken[met]]
     exp = part.exp.copy()
-    exp[given[place]] = part.ts[taken]
+    exp[given[place[met]]] = part.ts[taken[met]]
     closed = part.take(given).with_lifetimes(part.ts[given], exp[given])
-    return concat([batch.take(~concerned), closed.take(closed.ts < closed.exp)])
+    return concat([batch.take(~concerned), closed.take(closed.ts < closed.exp), part.take(taken[~met])])
 
 
 def _rank_in_run(values: Int64s) -> Int64s:

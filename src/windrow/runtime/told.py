@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from windrow.batch import Batch, Segment, arrow_type, rows_to_arrow
-from windrow.batch.consolidation import without_negatives
+from windrow.batch.consolidation import closed_by_negatives
 from windrow.operators.output_streams import at_refreshes, refreshes_until
 from windrow.types import TIMESTAMP
 
@@ -15,7 +15,7 @@ from windrow.types import TIMESTAMP
 def refreshed(rows: Batch, slide: int, after: int, segment: Segment, changed: int) -> Batch:
     """The rows of the answer at each window end in a segment that is later than `after`; `ts` is that end."""
     until = refreshes_until(slide, segment, changed)
-    return at_refreshes(without_negatives(rows), slide, max(segment.begin, after + 1), until)
+    return at_refreshes(closed_by_negatives(rows), slide, max(segment.begin, after + 1), until)
 
 
 def refreshes_to_arrow(rows: Batch, names: Sequence[str]) -> pa.Table:
