@@ -56,6 +56,13 @@ def test_a_file_is_explained_query_by_query(windrow: Command) -> None:
     assert "\x1b[" not in finished.stdout
 
 
+def test_plans_on_shards_have_exchanges(windrow: Command) -> None:
+    (explained,) = json.loads(windrow("explain", "--shards", "3", "--json", "-e", ONE_QUERY).stdout)
+    assert explained["shards"] == 3
+    assert "Exchange" in json.dumps(explained)
+    assert "at least one shard" in windrow("explain", "--shards", "0", "-e", ONE_QUERY).stderr
+
+
 def test_statements_are_explained(windrow: Command) -> None:
     finished = windrow("explain", "-e", ONE_QUERY)
 

@@ -5,6 +5,10 @@ import json
 import pytest
 from expected import ROOT, assert_file_holds
 
+from windrow.physical.exchanges import distributed
+from windrow.physical.slices import with_slices
+from windrow.physical.strategy import Strategy
+from windrow.plan.explain import Distribution
 from windrow.session import FORMS, Session
 
 SHOWCASE = ROOT / "examples" / "traffic.cql"
@@ -19,8 +23,17 @@ def test_explain_of_the_showcase(form: str) -> None:
     assert_file_holds(GOLDEN / f"traffic.{SUFFIXES[form]}", FORMS[form](explanations) + "\n")
 
 
-def test_json_keeps_its_contract() -> None:
-    explained = json.loads((GOLDEN / "traffic.json").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("form", SUFFIXES)
+def test_explain_of_the_showcase_on_shards(form: str) -> None:
+    distribution = Distribution(4, lambda _, plan: distributed(with_slices(plan), Strategy.UPA))
+    explanations = Session(distribution=distribution).explain(SHOWCASE.read_text(encoding="utf-8"))
+
+    assert_file_holds(GOLDEN / f"traffic-on-shards.{SUFFIXES[form]}", FORMS[form](explanations) + "\n")
+
+
+@pytest.mark.parametrize("file", ["traffic.json", "traffic-on-shards.json"])
+def test_json_keeps_its_contract(file: str) -> None:
+    explained = json.loads((GOLDEN / file).read_text(encoding="utf-8"))
 
     assert [query["query"] for query in explained][:2] == ["protocol_rates", "top_talkers"]
     for query in explained:

@@ -26,7 +26,7 @@ CREATE TABLE u (
 ) NON RETROACTIVE;
 CREATE WINDOW w AS SELECT k, v FROM s [ROWS 5];
 CREATE QUERY q AS SELECT k, COUNT(*) AS n FROM s [RANGE 1 HOUR SLIDE 1 MINUTE] GROUP BY k
-    REFRESH BEST EFFORT INTO json('out');
+    REFRESH BEST EFFORT INTO json('out', mode => 'snapshot');
 """
 
 
@@ -94,7 +94,7 @@ def test_create_query_keeps_its_text_sink_and_refresh(session: Session) -> None:
 
     assert query.text == "SELECT s.k, COUNT(*) AS n FROM s [RANGE 1 HOUR SLIDE 1 MINUTE] GROUP BY s.k"
     assert query.best_effort
-    assert query.sink == Connector("json", ("out",))
+    assert query.sink == Connector("json", ("out",), (("mode", "snapshot"),))
     assert query.uses == ("s",)
 
 

@@ -37,7 +37,7 @@ from windrow.errors import CatalogError, WindrowError
 from windrow.optimizer import REQUIRED, Optimized, optimize
 from windrow.plan.aggregate_class import AggregateClass
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
-from windrow.plan.explain import Alternative, Explanation, explain, json_text, picture_text, tree_text
+from windrow.plan.explain import Alternative, Distribution, Explanation, explain, json_text, picture_text, tree_text
 from windrow.plan.functions import ALIASES, scalar_names
 from windrow.plan.nodes import Node
 from windrow.plan.printer import RESERVED, query_text
@@ -68,9 +68,15 @@ class Result:
 class Session:
     """Statements in, results out; durable when a folder is given."""
 
-    def __init__(self, folder: Path | str | None = None, aggregates: Sequence[UserAggregate] = ()) -> None:
-        """`aggregates` are the user's own that queries of the folder call."""
+    def __init__(
+        self,
+        folder: Path | str | None = None,
+        aggregates: Sequence[UserAggregate] = (),
+        distribution: Distribution | None = None,
+    ) -> None:
+        """`aggregates` are the user's own that queries of the folder call; with a `distribution`, EXPLAIN shows it."""
         self.catalog = Catalog(folder)
+        self._distribution = distribution
         for aggregate in aggregates:
             self._know(aggregate)
         self._bind_stored()
@@ -184,7 +190,10 @@ class Session:
         """How a query will run."""
         found = self._optimize(plan)
         alternatives = tuple(Alternative(one.steps, one.cost.total, one.chosen, one.why) for one in found.considered)
-        return explain(found.plan, self.catalog.statistics, name, query_text(plan), alternatives)
+        running, shards = found.plan, None
+        if self._distribution is not None:
+            running, shards = self._distribution.spread(name, found.plan), self._distribution.shards
+        return explain(running, self.catalog.statistics, name, query_text(plan), alternatives, shards)
 
     def optimized(self, plan: Node) -> Node:
         """The plan that runs: rewritten by the optimizer unless it is set off."""

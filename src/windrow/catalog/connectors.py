@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -23,22 +23,23 @@ def _by_name(*kinds: ConnectorKind) -> dict[str, ConnectorKind]:
     return {kind.name: kind for kind in kinds}
 
 
-_FILES = (
-    ConnectorKind("parquet", "parquet('folder')", 1, 1),
-    ConnectorKind("csv", "csv('folder')", 1, 1),
-    ConnectorKind("json", "json('folder')", 1, 1),
-)
+def _files(*options: str) -> tuple[ConnectorKind, ...]:
+    return tuple(ConnectorKind(form, f"{form}('folder')", 1, 1, options) for form in ("parquet", "csv", "json"))
+
+
+MODES = ("changelog", "upsert", "snapshot")
+_TOLD = ("mode", "key")
 _EXPECTED = ("rate",)  # rows a second, for the planner
 STREAM_SOURCES = _by_name(
-    *(replace(kind, options=_EXPECTED) for kind in _FILES),
+    *_files(*_EXPECTED),
     ConnectorKind("generator", "generator('traffic', rate => 1000)", 1, 1, None),
     ConnectorKind("rate", "rate(rows_per_second => 1000)", 0, 0, ("rows_per_second", *_EXPECTED)),
     ConnectorKind("socket", "socket('host', 9999)", 2, 2, _EXPECTED),
 )
-TABLE_SOURCES = _by_name(*_FILES, ConnectorKind("postgres", "postgres('host=... dbname=...', 'table')", 2, 2))
+TABLE_SOURCES = _by_name(*_files(), ConnectorKind("postgres", "postgres('host=... dbname=...', 'table')", 2, 2))
 SINKS = _by_name(
-    *_FILES,
-    ConnectorKind("console", "console()", 0, 0),
-    ConnectorKind("memory", "memory()", 0, 1),
-    ConnectorKind("python", "python('module:function')", 1, 1),
+    *_files(*_TOLD),
+    ConnectorKind("console", "console()", 0, 0, _TOLD),
+    ConnectorKind("memory", "memory()", 0, 1, _TOLD),
+    ConnectorKind("python", "python('module:function')", 1, 1, _TOLD),
 )

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from windrow.cli.show import show_explanations
 from windrow.errors import WindrowError
+from windrow.plan.explain import Distribution
 from windrow.session import FORMS, Session
 
 app = typer.Typer(
@@ -43,11 +44,16 @@ def explain(
     picture: Annotated[
         bool, typer.Option("--picture", help="Print Graphviz text: windrow explain F --picture | dot -Tsvg.")
     ] = False,
+    shards: Annotated[
+        int | None, typer.Option("--shards", help="Show the plan as it runs on shards.", show_default=False)
+    ] = None,
 ) -> None:
     """Show the plan of every query: update patterns, state, sizes. Sources need not exist."""
+    if shards is not None and shards < 1:
+        raise WindrowError("there is at least one shard", "write --shards 4")
     if json and picture:
         raise WindrowError("--json and --picture are two forms", "choose one of them")
-    explanations = Session().explain(_text(file, statements))
+    explanations = _session(shards).explain(_text(file, statements))
     form = Form.JSON if json else Form.PICTURE if picture else Form.TREE
     if form is Form.TREE and sys.stdout.isatty():
         show_explanations(Console(), explanations)
@@ -66,6 +72,16 @@ def run(
     from windrow.cli.run import run_local  # loads the engine, which the other commands do without
 
     run_local(_text(file, None), Console())
+
+
+def _session(shards: int | None) -> Session:
+    if shards is None:
+        return Session()
+    from windrow.physical.exchanges import distributed  # loads the data half, which plans for one process do without
+    from windrow.physical.slices import with_slices
+    from windrow.physical.strategy import Strategy
+
+    return Session(distribution=Distribution(shards, lambda _, plan: distributed(with_slices(plan), Strategy.UPA)))
 
 
 def _text(file: Path | None, statements: str | None) -> str:

@@ -10,7 +10,7 @@ from rich.tree import Tree
 
 from windrow.plan.analysis.lifetime import NEVER
 from windrow.plan.explain import ExplainedNode, Explanation
-from windrow.plan.explain.tree import entry_text, number, remarks
+from windrow.plan.explain.tree import entry_text, exchange_text, number, remarks
 from windrow.plan.pattern import MEANINGS, Pattern
 
 _COLOURS = {Pattern.MONOTONIC: "green", Pattern.WKS: "cyan", Pattern.WK: "yellow", Pattern.STR: "red"}
@@ -35,6 +35,9 @@ def _grow(tree: Tree, node: ExplainedNode) -> None:
     label = Text.assemble((node.operator, "bold"), f" {node.detail}", edge)
     if node.operator in ("Window", "Stream") and node.lifetime.end != NEVER:
         label.append(f"\nlives from {node.lifetime.begin} to {node.lifetime.end}", style="dim")
+    moves = exchange_text(node)
+    if moves is not None:
+        label.append(f"\n{moves}", style="dim")
     for entry in node.state:
         label.append(f"\nkeeps {entry_text(entry)}", style="dim")
     branch = tree.add(label)

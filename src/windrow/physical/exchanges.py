@@ -59,10 +59,18 @@ class Placed:
         return self.node.schema.columns
 
 
-def distributed(plan: Node, strategy: Strategy) -> Node:
-    """The plan with exchanges; its results are on shards, each row on one."""
+def distributed(plan: Node, strategy: Strategy, together: Sequence[str] | None = None) -> Node:
+    """The plan with exchanges; each result is on one shard, those that are equal in `together` on the same."""
     placed = _Placing(strategy).of(with_row_times(plan))
-    return _settled(placed).node
+    if together is None:
+        return _settled(placed).node
+    return _moved(placed, tuple(plan.schema.column(name) for name in together)).node
+
+
+def results_meet(distributed: Node, strategy: Strategy, columns: Sequence[str]) -> bool:
+    """Whether results of a distributed plan that are equal in these columns are on one shard."""
+    wanted = {distributed.schema.column(name) for name in columns}
+    return any(set(option) <= wanted for option in _Placing(strategy).of(distributed).place.options)
 
 
 def stage_of(plan: Node) -> int:
@@ -96,6 +104,8 @@ class _Placing:
             return _exactly(read, _columns(plan, plan.punctuated)) if plan.punctuated else read
         if isinstance(plan, nodes.Table):
             return Placed(plan, Place(0, everywhere=True))
+        if isinstance(plan, Exchange):
+            return Placed(plan, Place(plan.stage, (plan.keys,)))
         if isinstance(plan, nodes.Windowed):
             return self._windowed(plan)
         if isinstance(plan, nodes.Project | nodes.Alias):

@@ -77,7 +77,7 @@ class KeptAnswer(Batches):
         if len(self) <= 2 * self._tidied + 1024:
             return
         rows = self.rows(like)
-        living = rows.take(rows.exp > watermark)
+        living = rows.take(rows.exp >= watermark)  # an end at the watermark has still to be told
         # What began before the watermark began 'before': begins no longer matter, so pairs cancel.
-        self.replace(consolidate(living.with_lifetimes(np.minimum(living.ts, watermark), living.exp)))
+        self.replace(consolidate(living.with_lifetimes(np.maximum(living.ts, watermark - 1), living.exp)))
         self._tidied = len(self)

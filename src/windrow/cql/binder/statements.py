@@ -25,13 +25,13 @@ from windrow.cql.binder.output_columns import RESERVED_COLUMNS
 from windrow.cql.binder.punctuations import bind_punctuation, check_punctuations
 from windrow.cql.binder.queries import QueryBinder
 from windrow.cql.binder.scope import RelationScope, Scope
+from windrow.cql.binder.sinks import check_sink
 from windrow.cql.binder.table_changes import bind_change
 from windrow.cql.statements import Ask, Create, Describe, Drop, Explain, Set, Show, Statement
 from windrow.cql.syntax import span_of
 from windrow.errors import CqlMeaningError, CqlNameError, nearest
 from windrow.plan.analysis.refreshes import slides_below
 from windrow.plan.expressions import Column, Literal, Value
-from windrow.plan.nodes import Node, OutputKind, OutputStream
 from windrow.plan.printer import query_text
 from windrow.types import INTERVAL, TIMESTAMP
 from windrow.units import Duration
@@ -119,22 +119,14 @@ def _create_query(tree: exp.Expr, catalog: Catalog) -> Statement:
     binder = QueryBinder(catalog)
     plan = binder.bind(tree.args["query"])
     sink = tree.args.get("sink")
-    if sink is not None:
-        _check_sink(plan, sink)
+    connector = _connector(sink, SINKS, "sink")
+    if sink is not None and connector is not None:
+        check_sink(plan, connector, sink)
     best_effort = bool(tree.args.get("best_effort"))
     if best_effort and not slides_below(plan):
         hint = "give the windows a SLIDE, or leave BEST EFFORT away"
         raise CqlMeaningError("REFRESH BEST EFFORT needs refreshes", span_of(tree.this), hint)
-    connector = _connector(sink, SINKS, "sink")
     return Create(QueryEntry(tree.this.name, query_text(plan), _uses(binder), best_effort, connector, plan))
-
-
-def _check_sink(plan: Node, sink: exp.Expr) -> None:
-    if isinstance(plan, OutputStream) and plan.kind is OutputKind.RSTREAM and not slides_below(plan):
-        hint = "give the windows a SLIDE, or leave RSTREAM away to write the changes"
-        raise CqlMeaningError(
-            "RSTREAM without SLIDE names an answer, there is no refresh to write", span_of(sink), hint
-        )
 
 
 def _uses(binder: QueryBinder) -> tuple[str, ...]:

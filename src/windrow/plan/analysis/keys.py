@@ -41,6 +41,16 @@ def keys(node: Node) -> frozenset[Key]:
     return frozenset(key for key in _candidates(node) if not any(other < key for other in _candidates(node)))
 
 
+def chosen_key(node: Node, wanted: object = None) -> tuple[str, ...] | None:
+    """The columns to tell results apart by: those in `wanted` (a text, `a, b`), or the smallest key; None if no key."""
+    known = sorted((tuple(sorted(key)) for key in keys(node)), key=lambda key: (len(key), key))
+    if wanted is None:
+        return known[0] if known else None
+    columns = {name.lower(): name for name in node.schema.names}
+    named = tuple(columns.get(word.strip().lower(), word.strip()) for word in str(wanted).split(",") if word.strip())
+    return named if any(set(key) <= set(named) for key in known) and set(named) <= set(node.schema.names) else None
+
+
 def _candidates(node: Node) -> frozenset[Key]:
     if isinstance(node, Table):
         return _one(f"{node.alias}.{name}" for name in node.primary_key) if node.primary_key else frozenset()

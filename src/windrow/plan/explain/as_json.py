@@ -21,15 +21,17 @@ def as_object(explanation: Explanation) -> Json:
         "query": explanation.query,
         "text": explanation.text,
         "view": _entry(explanation.view),
-        "plan": _node(explanation.plan),
+        **({} if explanation.shards is None else {"shards": explanation.shards}),
+        "plan": _node(explanation.plan, explanation.shards is not None),
         "alternatives": [_alternative(alternative) for alternative in explanation.alternatives],
     }
 
 
-def _node(node: ExplainedNode) -> Json:
+def _node(node: ExplainedNode, on_shards: bool) -> Json:
     return {
         "operator": node.operator,
         "detail": node.detail,
+        **({"stage": node.stage} if on_shards else {}),
         "pattern": node.pattern.value,
         "lifetime": {"begin": node.lifetime.begin, "end": node.lifetime.end},
         "state": [_entry(entry) for entry in node.state],
@@ -39,7 +41,7 @@ def _node(node: ExplainedNode) -> Json:
         "columns": [{"name": name, "type": of} for name, of in node.columns],
         "keys": [list(key) for key in node.keys],
         **({"notes": list(node.notes)} if node.notes else {}),
-        "inputs": [_node(below) for below in node.inputs],
+        "inputs": [_node(below, on_shards) for below in node.inputs],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from windrow.plan.analysis.keys import keys
@@ -10,7 +11,7 @@ from windrow.plan.analysis.rates import Estimate, Rates, Statistics
 from windrow.plan.analysis.state import StateEntry, state_of, view_of
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.explain.operators import aggregate_notes, describe_operator, operator_name
-from windrow.plan.nodes import Node
+from windrow.plan.nodes import Exchange, Node, Table
 from windrow.plan.pattern import Pattern
 
 
@@ -26,6 +27,7 @@ class ExplainedNode:
     keys: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]  # how aggregates of the user's own are kept
     inputs: tuple[ExplainedNode, ...]
+    stage: int | None = None  # on shards: how often rows have moved before they are here; None for what every shard has
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,19 @@ class Explanation:
     plan: ExplainedNode
     view: StateEntry
     alternatives: tuple[Alternative, ...]
+    shards: int | None = None  # when the plan has exchanges: on how many it runs
+
+    @property
+    def read_there(self) -> tuple[str, ...]:
+        """The operators that run where rows are read, before they move to shards."""
+        if self.shards is None:
+            return ()
+        operators = (node.operator for node in _walk(self.plan) if node.stage == 0)
+        return tuple(dict.fromkeys(name for name in operators if name != "Stream"))
+
+    @property
+    def stages(self) -> int:
+        return max(node.stage or 0 for node in _walk(self.plan))
 
     @property
     def grows(self) -> tuple[str, ...]:
@@ -59,11 +74,24 @@ class Explanation:
         )
 
 
+@dataclass(frozen=True)
+class Distribution:
+    """How plans are spread: the number of shards, and the plan of a query (its name, if it has one) with exchanges."""
+
+    shards: int
+    spread: Callable[[str | None, Node], Node]
+
+
 def explain(
-    plan: Node, statistics: Statistics, query: str | None, text: str, alternatives: tuple[Alternative, ...]
+    plan: Node,
+    statistics: Statistics,
+    query: str | None,
+    text: str,
+    alternatives: tuple[Alternative, ...],
+    shards: int | None = None,
 ) -> Explanation:
     rates = Rates(statistics)
-    return Explanation(query, text, _explained(plan, rates), view_of(plan, rates), alternatives)
+    return Explanation(query, text, _explained(plan, rates), view_of(plan, rates), alternatives, shards)
 
 
 def _explained(node: Node, rates: Rates) -> ExplainedNode:
@@ -78,7 +106,17 @@ def _explained(node: Node, rates: Rates) -> ExplainedNode:
         keys=tuple(sorted(tuple(sorted(key)) for key in keys(node))),
         notes=aggregate_notes(node),
         inputs=tuple(_explained(below, rates) for below in node.inputs),
+        stage=_stage(node),
     )
+
+
+def _stage(node: Node) -> int | None:
+    if isinstance(node, Exchange):
+        return node.stage
+    if isinstance(node, Table):
+        return None
+    stages = [stage for below in node.inputs if (stage := _stage(below)) is not None]
+    return max(stages) if stages else None if node.inputs else 0
 
 
 def _walk(node: ExplainedNode) -> list[ExplainedNode]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from windrow.plan.analysis.lifetime import NEVER
 from windrow.plan.analysis.state import StateEntry
 from windrow.plan.explain.model import ExplainedNode, Explanation
-from windrow.plan.explain.tree import entry_text, number
+from windrow.plan.explain.tree import entry_text, exchange_text, number, spread_lines
 from windrow.plan.pattern import MEANINGS, Pattern
 
 _COLOURS = {
@@ -18,7 +18,7 @@ _COLOURS = {
     Pattern.WK: "#9a6700",
     Pattern.STR: "#b23a48",
 }
-_SOURCES = {"Stream": "#e6efe4", "Table": "#e3eaf1"}
+_FILLS = {"Stream": "#e6efe4", "Table": "#e3eaf1", "Exchange": "#f3ead9"}
 _QUIET, _ALARM = "#6b675c", "#b23a48"
 _WIDTH = 52  # characters of a line in a box; conditions and select lists are broken there
 # Edges run from the consumer down and are drawn backwards: only so does Graphviz keep left inputs on the left.
@@ -43,6 +43,7 @@ def _legend() -> str:
 def _query_lines(explanation: Explanation, prefix: str) -> list[str]:
     """A query stands in a frame of its own, its answer on top."""
     answer = [_bold(explanation.query or "query"), *_wrapped(f"answer in {entry_text(explanation.view, name=False)}")]
+    answer += [html.escape(line) for line in spread_lines(explanation)]
     lines = [
         f'  subgraph cluster_{prefix} {{ style=rounded; color="#e2dccb"; margin=14; label="";',
         f'  {prefix} [label=<{"<br/>".join(answer)}>, style=filled, fillcolor="#efe9d8"];',
@@ -53,7 +54,7 @@ def _query_lines(explanation: Explanation, prefix: str) -> list[str]:
 
 def _node_lines(node: ExplainedNode, consumer: str, name: str, lines: list[str]) -> None:
     """The node, the edge to its consumer, then its inputs."""
-    fill = f', fillcolor="{_SOURCES[node.operator]}"' if node.operator in _SOURCES else ""
+    fill = f', fillcolor="{_FILLS[node.operator]}"' if node.operator in _FILLS else ""
     lines.append(f"  {name} [label=<{_node_label(node)}>{fill}];")
     colour = _COLOURS[node.pattern]
     label = f"{node.pattern.value}  ~{number(node.estimate.rate)}/s"
@@ -67,6 +68,8 @@ def _node_label(node: ExplainedNode) -> str:
     if node.operator in ("Window", "Stream") and node.lifetime.end != NEVER:
         span = f"lives from {node.lifetime.begin} to {node.lifetime.end}"
         parts += [_coloured(line, _QUIET) for line in _wrapped(span)]
+    moves = exchange_text(node)
+    parts += [] if moves is None else [_coloured(moves, _QUIET)]
     parts += [_state_label(entry) for entry in node.state]
     return "<br/>".join(parts)
 

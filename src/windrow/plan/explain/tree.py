@@ -20,10 +20,29 @@ def tree_text(explanation: Explanation) -> str:
 
 def remarks(explanation: Explanation) -> list[str]:
     """What a reader should know besides: state without bound, sizes that rest on assumptions."""
-    found = [f"grows for ever: {what}; give its input a window" for what in explanation.grows]
+    found = [*spread_lines(explanation)]
+    found += [f"grows for ever: {what}; give its input a window" for what in explanation.grows]
     if explanation.plan.estimate.assumed:
         found.append("sizes assume 1,000 rows/s and 100 values a column where nothing was measured")
     return [*found, *_alternative_lines(explanation)]
+
+
+def spread_lines(explanation: Explanation) -> list[str]:
+    """On shards: how often rows move, and what is done before they do."""
+    if explanation.shards is None:
+        return []
+    shards = "one shard" if explanation.shards == 1 else f"{explanation.shards} shards"
+    stages = "one stage" if explanation.stages == 1 else f"{explanation.stages} stages"
+    there = f"; where rows are read (stage 0): {', '.join(explanation.read_there)}" if explanation.read_there else ""
+    return [f"on {shards}, in {stages}{there}"]
+
+
+def exchange_text(node: ExplainedNode) -> str | None:
+    """Where an exchange sends rows; None for other operators."""
+    if node.operator != "Exchange":
+        return None
+    (below,) = node.inputs
+    return f"rows move from stage {below.stage or 0} to stage {node.stage}"
 
 
 def _alternative_lines(explanation: Explanation) -> list[str]:
@@ -49,6 +68,8 @@ def _node_lines(node: ExplainedNode, first: str, rest: str) -> list[str]:
     if node.operator in ("Window", "Stream") and node.lifetime.end != NEVER:
         lines.append(f"{rest}{bar}  lives from {node.lifetime.begin} to {node.lifetime.end}")
     lines += [f"{rest}{bar}  {note}" for note in node.notes]
+    moves = exchange_text(node)
+    lines += [] if moves is None else [f"{rest}{bar}  {moves}"]
     lines += [f"{rest}{bar}  keeps {entry_text(entry)}" for entry in node.state]
     for position, below in enumerate(node.inputs):
         last = position == len(node.inputs) - 1

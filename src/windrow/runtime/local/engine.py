@@ -27,9 +27,9 @@ from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.intake import Intake
 from windrow.runtime.local.measuring import Measuring
 from windrow.runtime.local.query import Query
-from windrow.runtime.local.sinks import sink_of
 from windrow.runtime.local.sources import rows_table, source_of, tables_of
 from windrow.runtime.local.tables import TableStore
+from windrow.runtime.sinks import sink_form, sink_of
 from windrow.session import Result, Session
 from windrow.types import Type
 from windrow.units import BEGINNING, FOREVER, parse_timestamp
@@ -242,7 +242,7 @@ class Engine:
         explanation = self.session.explanation(entry.name, entry.plan)
         query = self._queries[entry.name.lower()] = Query(self, entry.name, plan, explanation)
         if entry.sink is not None:
-            query.subscribe(sink_of(entry.sink, entry.name, again))
+            query.feed(sink_of(entry.sink, entry.name, again), sink_form(entry.sink, plan, query.slide))
 
     def _intake(self, stream: str) -> Intake:
         found = self._intakes.get(stream.lower())

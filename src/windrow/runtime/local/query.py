@@ -17,6 +17,8 @@ from windrow.plan.nodes import AppendOnly, Limit, Node, OutputStream, Sort
 from windrow.runtime.local.refreshes import refresh_slide
 from windrow.runtime.local.shown_order import in_shown_order
 from windrow.runtime.local.view import View
+from windrow.runtime.modes import Mode, told_as, usual_mode
+from windrow.runtime.sinks import Sink, SinkForm
 from windrow.runtime.told import refreshed, refreshes_to_arrow
 from windrow.units import FOREVER, format_timestamp
 
@@ -41,7 +43,8 @@ class Query:
         self._view = View()
         self._changes: list[Batch] = []
         self._kept = 0
-        self._subscribers: list[Subscriber] = []
+        self._sinks: list[tuple[Sink, SinkForm]] = []
+        self._pieces = 0
         self._begin: int | None = None  # the first refresh is the first window end after it
 
     def answer(self, at: int | None = None) -> pa.Table:
@@ -67,7 +70,11 @@ class Query:
 
     def subscribe(self, subscriber: Subscriber) -> None:
         """Call `subscriber` with every new piece of what the query tells."""
-        self._subscribers.append(subscriber)
+        self.feed(lambda table, number: subscriber(table), SinkForm(usual_mode(self.slide)))
+
+    def feed(self, sink: Sink, form: SinkForm) -> None:
+        """Give a sink every new piece of what the query tells, in a form of its own."""
+        self._sinks.append((sink, form))
 
     def explain(self) -> Explanation:
         return self._explanation
@@ -78,10 +85,11 @@ class Query:
         self._view.add(changes)
         if len(changes):
             self._remember(changes)
-        if self._subscribers:
-            told = self._told(changes, segment)
-            for subscriber in self._subscribers if told.num_rows else ():
-                subscriber(told)
+        told = {form: self._told(form, changes, segment) for _, form in self._sinks}
+        for sink, form in self._sinks:
+            if told[form].num_rows:
+                sink(told[form], self._pieces)
+        self._pieces += 1
         if segment.end != FOREVER:  # when the sources have ended, all that is still there may be asked for
             self._view.move_on(segment.end - 1)
 
@@ -91,10 +99,14 @@ class Query:
         while self._kept > KEPT_CHANGES and len(self._changes) > 1:
             self._kept -= len(self._changes.pop(0))
 
-    def _told(self, changes: Batch, segment: Segment) -> pa.Table:
-        """The changes of a segment; of a periodic query all its refreshes, one after the other."""
-        if self.slide is None:
+    def _told(self, form: SinkForm, changes: Batch, segment: Segment) -> pa.Table:
+        """What a segment brings, in a form; of a periodic query all its refreshes, one after the other."""
+        if form.mode is Mode.CHANGELOG:
             return self._changelog(changes)
+        if self.slide is None or form.mode is not Mode.SNAPSHOT:
+            answer = concat([self._none(), *self._view.batches()])
+            until_last_row = segment._replace(last_row=self._engine.last_row)
+            return told_as(form.mode, self.plan.schema.names, form.key, changes, answer, until_last_row)
         assert self._begin is not None
         rows = concat([self._none(), *self._view.batches()])
         changed = last_change(rows) if segment.end == FOREVER else -FOREVER

@@ -128,6 +128,10 @@ class Checkpoint:
             if int(name) > after:
                 yield self._read(f"commits/{name}")
 
+    def batches(self) -> list[int]:
+        """The numbers of the micro-batches that have happened and are kept."""
+        return [int(name) for name in self.folder.names("commits")]
+
     def last_commit(self) -> Commit | None:
         names = self.folder.names("commits")
         found: Commit | None = self._read(f"commits/{names[-1]}") if names else None

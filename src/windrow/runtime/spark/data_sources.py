@@ -1,19 +1,27 @@
-"""Windrow's own sources for Spark: numbers of generated rows, and a clock that moves when it is told to.
+"""Windrow's own sources for Spark: numbers of generated rows, a clock that moves when told to, and logs of queries.
 
 Spark asks for offsets in a process of its own beside the driver; the rows are read where the tasks run.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from windrow.errors import WindrowError
+from windrow.runtime.spark.bundles import Address, read_contents
+from windrow.runtime.spark.checkpoint import Checkpoint
 
 NUMBERS = "windrow_numbers"
 WAKE = "windrow_wake"
+LOG = "windrow_log"
 _NEVER_ENDS = 1 << 62
 
 
@@ -95,3 +103,55 @@ class WakeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[tuple[str]]:
         yield (str(partition.value),)
+
+
+class Log(DataSource):
+    """What a query told: an offset is the number of a micro-batch, a partition what a shard told in some of them."""
+
+    @classmethod
+    def name(cls) -> str:
+        return LOG
+
+    def schema(self) -> StructType:
+        return StructType.fromJson(json.loads(self.options["schema"]))
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        return LogReader(self.options)
+
+
+class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, options: Any) -> None:
+        self._checkpoint = Checkpoint(options["checkpoint"])
+        self._kind, self._name = options["kind"], options["name"]
+        self._last: int | None = None
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"batch": min(self._checkpoint.batches(), default=0) - 1}
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """What is there now is all."""
+        self._last = max(self._checkpoint.batches(), default=-1)
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        last = max(self._checkpoint.batches(), default=-1) if self._last is None else self._last
+        return {"batch": max(start["batch"], last)}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        first, last = start["batch"] + 1, end["batch"]
+        if last < first:
+            return []
+        oldest = min(self._checkpoint.batches(), default=first)
+        if oldest > first:
+            hint = "read a log before it is thrown away, or start with a new checkpoint of the reader"
+            raise WindrowError(f"micro-batches {first} to {oldest - 1} are not in the log any more", hint)
+        by_shard: dict[str, list[Address]] = {}
+        for record in self._checkpoint.commits(first - 1):
+            if record.number <= last:
+                for address in getattr(record, self._kind).get(self._name, ()):
+                    by_shard.setdefault(address.bundle.split("-")[2], []).append(address)
+        return [InputPartition(addresses) for addresses in by_shard.values()]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        manifest = {str(place): address for place, address in enumerate(partition.value)}
+        for content in read_contents(self._checkpoint.folder, manifest).values():
+            yield from pa.ipc.open_stream(content)

@@ -10,33 +10,35 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
 import pyarrow as pa
 
-from windrow.batch import Batch, arrow_type
+from windrow.batch import Batch
 from windrow.catalog import QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop, Set, Statement, TableChange
 from windrow.errors import CheckpointError, WindrowError
-from windrow.physical.exchanges import distributed
+from windrow.physical.exchanges import distributed, results_meet
 from windrow.physical.slices import with_slices
 from windrow.physical.strategy import Strategy
+from windrow.plan.explain import Distribution
 from windrow.plan.nodes import Node, Stream
 from windrow.runtime.local.refreshes import refresh_slide
-from windrow.runtime.local.sinks import FILES, sink_of
+from windrow.runtime.modes import Mode, told_schema, usual_mode
 from windrow.runtime.progress import News, Progress
+from windrow.runtime.sinks import FILES, SinkForm, check_folder, sink_form, sink_of
 from windrow.runtime.spark.batch_spec import BatchSpec, ShardVersion, Telling
 from windrow.runtime.spark.bundles import Address, Folder, read_contents
 from windrow.runtime.spark.checkpoint import Checkpoint, Commit
 from windrow.runtime.spark.messages import Done
 from windrow.runtime.spark.query import Query
-from windrow.runtime.spark.running import RunningPlan, RunningQuery, query_key
+from windrow.runtime.spark.running import RunningPlan, RunningQuery, log_place, query_key
 from windrow.runtime.spark.shard_state import read_answer
 from windrow.session import Result, Session
-from windrow.types import TIMESTAMP, Type
+from windrow.types import Type
 from windrow.units import BEGINNING, FOREVER
 
 Job = Callable[[BatchSpec], Sequence[Done]]
@@ -49,6 +51,17 @@ class EndOfStream:
     stream: str
 
 
+@dataclass(frozen=True)
+class Tell:
+    """Said by `query.dataframe`: the log shall have what a query tells in a form of its own too."""
+
+    query: str
+    form: SinkForm
+
+
+Said = Statement | EndOfStream | Tell
+
+
 class Driver:
     """`shards` is what the user asks for, `otherwise` what a new checkpoint gets when he does not."""
 
@@ -59,9 +72,10 @@ class Driver:
         self._checkpoint = Checkpoint(checkpoint)
         self.shards = self._checkpoint.open(shards, otherwise)
         self._lock = threading.RLock()
-        self.session = Session()
+        self.session = Session(distribution=Distribution(self.shards, self._spread))
         self._queries: dict[str, Query] = {}
-        self._said: dict[int, Statement | EndOfStream] = {}  # by number, from 1 on
+        self._said: dict[int, Said] = {}  # by number, from 1 on
+        self._told: dict[str, tuple[SinkForm, ...]] = {}  # forms that readers of queries have asked for
         self._created: dict[str, int] = {}  # the numbers of the statements that created the queries
         self._taken = 0  # the number of the last statement that has taken effect
         self._ended: set[str] = set()
@@ -142,6 +156,11 @@ class Driver:
         return self._progress.last_row
 
     @property
+    def checkpoint(self) -> str:
+        """Where the checkpoint is."""
+        return self._checkpoint.uri
+
+    @property
     def folder(self) -> Folder:
         return self._checkpoint.folder
 
@@ -160,18 +179,35 @@ class Driver:
             return []
         return [version for (stage, _), version in self._last.versions.items() if stage == running.stage]
 
-    def logged(self, query: str, kind: str) -> pa.Table:
-        """What the log has of a query's changes or refreshes."""
-        key = self._key(query)
-        found = [getattr(record, kind).get(key, ()) for record in self._checkpoint.commits()]
+    def logged(self, query: Query, mode: Mode) -> pa.Table:
+        """What the log has of what a query told in a mode."""
+        kind, name = log_place(query.key, mode, query.slide)
+        found = [getattr(record, kind).get(name, ()) for record in self._checkpoint.commits()]
         tables = [table for addresses in found for table in self._tables(addresses)]
-        return pa.concat_tables(tables) if tables else self._no_changes(query, kind)
+        return pa.concat_tables(tables or [told_schema(query.plan.schema, mode, query.slide).empty_table()])
 
-    def _no_changes(self, query: str, kind: str) -> pa.Table:
-        schema = self._queries[query.lower()].plan.schema
-        time = arrow_type(TIMESTAMP)
-        more = [("_ts", time), ("_exp", time), ("_sign", pa.int8())] if kind == "changes" else [("_window_end", time)]
-        return pa.schema([*((f.name, arrow_type(f.type)) for f in schema), *more]).empty_table()
+    def tell(self, query: Query, form: SinkForm) -> None:
+        """Have the log hold what a query tells in this form too, from the next micro-batch on."""
+        with self._lock:
+            running = self._running_query(query.name)
+            asked = (*running.forms, *self._told.get(query.name.lower(), ()))
+            if form.mode in (Mode.CHANGELOG, usual_mode(query.slide)) or form in asked:
+                return
+            columns = form.key if form.mode is Mode.UPSERT else query.plan.schema.names
+            if form.mode is not Mode.SNAPSHOT and not results_meet(running.plan, running.strategy, columns):
+                hint = "create it with INTO memory(mode => 'upsert')"
+                if form.mode is not Mode.UPSERT:
+                    hint = f"write SELECT {form.mode.value.upper()} in the query itself"
+                raise WindrowError(f"the rows of {query.name} to compare are on several shards", hint)
+            self._say(Tell(query.name.lower(), form))
+
+    def _running_query(self, name: str) -> RunningQuery:
+        """As it runs, or as it will from the next micro-batch on."""
+        entry = self.session.catalog.get(name)
+        assert isinstance(entry, QueryEntry)
+        number = self._created[name.lower()]
+        known = next((one for one in self._plan.queries if one.statement == number), None)
+        return known or self._running(entry, number)
 
     def _tables(self, addresses: Sequence[Address]) -> Iterator[pa.Table]:
         manifest = {str(place): address for place, address in enumerate(addresses)}
@@ -184,9 +220,9 @@ class Driver:
         tables = list(self._tables(found))
         return pa.concat_tables(tables, promote_options="permissive") if tables else None
 
-    def _say(self, statement: Statement | EndOfStream) -> None:
+    def _say(self, statement: Said) -> None:
         """Write a statement down, then act on it; what cannot run is taken back."""
-        if not isinstance(statement, Create | Drop | TableChange | Set | EndOfStream):
+        if not isinstance(statement, Create | Drop | TableChange | Set | EndOfStream | Tell):
             return
         if isinstance(statement, Create):
             try:
@@ -205,26 +241,32 @@ class Driver:
         if isinstance(entry, QueryEntry):
             assert entry.plan is not None
             self._running(entry, 0)
+            if entry.sink is not None and entry.sink.name in FILES:
+                check_folder(entry.sink, again=False)
 
-    def _hear(self, statement: Statement | EndOfStream, number: int) -> None:
+    def _hear(self, statement: Said, number: int) -> None:
         if isinstance(statement, EndOfStream):
             self._ended.add(statement.stream)
+        elif isinstance(statement, Tell):
+            self._told[statement.query] = (*self._told.get(statement.query, ()), statement.form)
         elif isinstance(statement, Create) and isinstance(statement.entry, QueryEntry):
             entry = statement.entry
             assert entry.plan is not None
             self._created[entry.name.lower()] = number
             explanation = self.session.explanation(entry.name, entry.plan)
-            query = Query(self, entry.name, self.session.optimized(entry.plan), explanation)
+            key = query_key(entry.name, number)
+            query = Query(self, entry.name, key, self.session.optimized(entry.plan), explanation)
             self._queries[entry.name.lower()] = query
             if entry.sink is not None and entry.sink.name not in FILES:
-                query.subscribe(sink_of(entry.sink, entry.name))
+                query.sink = sink_of(entry.sink, entry.name), sink_form(entry.sink, query.plan, query.slide).mode
         elif isinstance(statement, Drop) and statement.name is not None:
             self._queries.pop(statement.name.lower(), None)
+            self._told.pop(statement.name.lower(), None)
 
     def _recover(self) -> None:
         """What the checkpoint says has been said and has happened."""
         for number, statement in self._checkpoint.statements():
-            if not isinstance(statement, EndOfStream):
+            if not isinstance(statement, EndOfStream | Tell):
                 self.session.carry_out(statement)
             self._said[number] = statement
             self._hear(statement, number)
@@ -281,7 +323,9 @@ class Driver:
         number = 0 if self._last is None else self._last.number + 1
         spec, statements = self._logged(number) or self._decided(number, telling)
         source = self.next_number - 1 if source_batch is None else source_batch
-        self._commit(spec, statements, source, job(spec), time.monotonic() - began)
+        done = job(spec)
+        self._feed(spec.number, done)  # before the commit: after a crash sinks get the batch again, none is left out
+        self._commit(spec, statements, source, done, time.monotonic() - began)
         self._publish()
 
     def _logged(self, number: int) -> tuple[BatchSpec, int] | None:
@@ -326,7 +370,9 @@ class Driver:
         known = {one.statement: one for one in self._plan.queries}
         numbers = {entry.name.lower(): self._created[entry.name.lower()] for entry in catalog.entries(QueryEntry)}
         queries = tuple(
-            known.get(numbers[entry.name.lower()]) or self._running(entry, numbers[entry.name.lower()])
+            self._in_asked_forms(
+                known.get(numbers[entry.name.lower()]) or self._running(entry, numbers[entry.name.lower()])
+            )
             for entry in catalog.entries(QueryEntry)
         )
         if (streams, tables, queries) != (self._plan.streams, self._plan.tables, self._plan.queries):
@@ -340,9 +386,23 @@ class Driver:
         strategy = Strategy(self.session.catalog.setting("strategy"))
         newest = max((self._newest(name) for name in _streams_of(optimized)), default=BEGINNING)
         start = BEGINNING if newest == BEGINNING else newest + 1
+        slide = refresh_slide(optimized)
+        form = sink_form(entry.sink, optimized, slide)
+        plan = self._spread(entry.name, optimized)
+        forms = () if form.mode in (Mode.CHANGELOG, usual_mode(slide)) else (form,)
+        return RunningQuery(entry.name, plan, start, strategy, slide, entry.sink, number, forms)
+
+    def _spread(self, query: str | None, optimized: Node) -> Node:
+        """The plan of a query with exchanges; rows for upserts meet by their key."""
+        entry = None if query is None else self.session.catalog.get(query)
+        form = sink_form(entry.sink if isinstance(entry, QueryEntry) else None, optimized, refresh_slide(optimized))
+        strategy = Strategy(self.session.catalog.setting("strategy"))
         sliced = with_slices(optimized) if self.session.catalog.setting("optimizer") == "on" else optimized
-        plan = distributed(sliced, strategy)
-        return RunningQuery(entry.name, plan, start, strategy, refresh_slide(optimized), entry.sink, number)
+        return distributed(sliced, strategy, form.key if form.mode is Mode.UPSERT else None)
+
+    def _in_asked_forms(self, query: RunningQuery) -> RunningQuery:
+        forms = dict.fromkeys((*query.forms, *self._told.get(query.name.lower(), ())))
+        return replace(query, forms=tuple(forms))
 
     def _newest(self, stream: str) -> int:
         found = self._progress.streams.get(stream)
@@ -393,6 +453,17 @@ class Driver:
                 del self._said[number]
             return over
 
+    def _feed(self, number: int, done: Sequence[Done]) -> None:
+        """Give the sinks that are no files what queries told, one piece a batch."""
+        for query in self._queries.values():
+            if query.sink is not None:
+                sink, mode = query.sink
+                kind, name = log_place(query.key, mode, query.slide)
+                addresses = [found for one in done if (found := getattr(one, kind).get(name)) is not None]
+                tables = list(self._tables(addresses))
+                if tables:
+                    sink(pa.concat_tables(tables), number)
+
     def _publish(self) -> None:
         """Give what queries told to those who want to hear of it."""
         assert self._last is not None
@@ -411,12 +482,12 @@ class Driver:
         return found
 
 
-def _tables_created(statements: Sequence[Statement | EndOfStream]) -> set[str]:
+def _tables_created(statements: Sequence[Said]) -> set[str]:
     created = (one.entry for one in statements if isinstance(one, Create))
     return {entry.name.lower() for entry in created if isinstance(entry, TableEntry)}
 
 
-def _changes_of_tables(statements: Sequence[Statement | EndOfStream]) -> list[TableChange]:
+def _changes_of_tables(statements: Sequence[Said]) -> list[TableChange]:
     """The changes of tables that are still there; one that is created again starts anew."""
     changes: list[TableChange] = []
     for statement in statements:

@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary, concat, empty, rows_to_arrow
+from windrow.errors import WindrowError
+from windrow.plan.analysis.keys import chosen_key
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Limit, Node, Sort
 from windrow.runtime.local.query import Subscriber
 from windrow.runtime.local.refreshes import refresh_slide
 from windrow.runtime.local.shown_order import in_shown_order
 from windrow.runtime.local.view import View
+from windrow.runtime.modes import Mode, usual_mode
+from windrow.runtime.sinks import Sink, SinkForm
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from windrow.runtime.spark.driver import Driver
+
+
+Told = Literal["changelog", "istream", "dstream", "rstream", "upsert"]
+_MODES: dict[str, Mode] = {
+    "changelog": Mode.CHANGELOG,
+    "istream": Mode.ISTREAM,
+    "dstream": Mode.DSTREAM,
+    "rstream": Mode.SNAPSHOT,
+    "upsert": Mode.UPSERT,
+}
 
 
 class Query:
     """What `engine.query(...)` gives."""
 
-    def __init__(self, engine: Driver, name: str, plan: Node, explanation: Explanation) -> None:
+    def __init__(self, engine: Driver, name: str, key: str, plan: Node, explanation: Explanation) -> None:
+        """`key` is what the log knows the query by."""
         self._engine = engine
         self.name = name
+        self.key = key
         self.plan = plan
         self.slide = refresh_slide(plan)
         self._explanation = explanation
         self.subscribers: list[Subscriber] = []
+        self.sink: tuple[Sink, Mode] | None = None  # unless shards write it
 
     def answer(self, at: int | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
@@ -39,15 +58,38 @@ class Query:
 
     def changes(self) -> pa.Table:
         """The newest changes: the columns, `_ts`, `_exp` (null when open) and `_sign`; `subscribe` hears of all."""
-        return self._engine.logged(self.name, "changes")
+        return self._engine.logged(self, Mode.CHANGELOG)
 
     def refreshes(self) -> pa.Table:
         """The newest refreshes of a periodic query: the columns and `_window_end`."""
-        return self._engine.logged(self.name, "told")
+        return self._engine.logged(self, Mode.SNAPSHOT)
 
     def subscribe(self, subscriber: Subscriber) -> None:
         """Call `subscriber` with every new piece of what the query tells, from the next micro-batch on."""
         self.subscribers.append(subscriber)
+
+    def dataframe(self, told: Told | None = None) -> DataFrame:
+        """A streaming DataFrame of what the query tells, from the oldest micro-batch that is kept on.
+
+        `changelog`, `istream`, `dstream`, `rstream` or `upsert`; by default its changes, or the refreshes of a periodic
+        query. Other forms than these two are there from the next micro-batch on.
+        """
+        from windrow.runtime.spark.engine import Engine  # the engine imports this module
+        from windrow.runtime.spark.sources import log_stream
+
+        assert isinstance(self._engine, Engine)
+        mode = usual_mode(self.slide) if told is None else _MODES.get(told)
+        if mode is None:
+            raise WindrowError(f"{told!r} is nothing that a query tells", f"choose one of {', '.join(_MODES)}")
+        self._engine.tell(self, SinkForm(mode, self._key() if mode is Mode.UPSERT else ()))
+        return log_stream(self._engine.spark, self._engine.checkpoint, self, mode)
+
+    def _key(self) -> tuple[str, ...]:
+        key = chosen_key(self.plan)
+        if key is None:
+            hint = "group by the key, take DISTINCT rows or the last row of each key with [PARTITION BY k ROWS 1]"
+            raise WindrowError(f"the results of {self.name} have no key to tell upserts by", hint)
+        return key
 
     def explain(self) -> Explanation:
         return self._explanation

@@ -23,6 +23,8 @@ from windrow.physical.lower import Lowering, PhysicalNode, plan_digest
 from windrow.physical.strategy import Strategy
 from windrow.plan.explain.operators import describe_operator
 from windrow.plan.nodes import Exchange, Node, Stream, Table, Windowed
+from windrow.runtime.modes import Mode, usual_mode
+from windrow.runtime.sinks import SinkForm, sink_form
 from windrow.types import Type
 
 
@@ -37,6 +39,11 @@ class RunningQuery:
     slide: int | None = None
     sink: Connector | None = None
     statement: int = 0  # the number of the statement that created it
+    forms: tuple[SinkForm, ...] = ()  # in which it is told besides its changes and refreshes
+
+    @property
+    def sink_mode(self) -> Mode:
+        return sink_form(self.sink, self.plan, self.slide).mode
 
     @property
     def stage(self) -> int:
@@ -50,6 +57,13 @@ class RunningQuery:
 def query_key(name: str, statement: int) -> str:
     """Under which a query's answer and changes are kept: one that is dropped and created again is another one."""
     return f"{name.lower()}.{statement}"
+
+
+def log_place(query: str, mode: Mode, slide: int | None) -> tuple[str, str]:
+    """In which part of a commit record, and under which name, what a query tells in a mode is found."""
+    if mode is Mode.CHANGELOG:
+        return "changes", query
+    return "told", query if mode is usual_mode(slide) else f"{query}/{mode.value}"
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from windrow.plan.nodes import Stream, below_exchange
 from windrow.runtime.local.intake import Aside, contradiction
 from windrow.runtime.local.sources import source_of
 from windrow.runtime.local.tables import TableStore
+from windrow.runtime.modes import Mode, told_as
 from windrow.runtime.progress import Progress
 from windrow.runtime.spark import messages
 from windrow.runtime.spark.batch_spec import BatchSpec
@@ -32,7 +33,7 @@ from windrow.runtime.spark.bundles import (
 )
 from windrow.runtime.spark.messages import DONE, Done, Rows
 from windrow.runtime.spark.router import spread
-from windrow.runtime.spark.running import Metric, Run, RunningQuery, Source
+from windrow.runtime.spark.running import Metric, Run, RunningQuery, Source, log_place
 from windrow.runtime.spark.shard_sinks import write_sink
 from windrow.runtime.spark.shard_state import KEPT, save, state_of
 from windrow.runtime.told import refreshed, refreshes_to_arrow
@@ -203,7 +204,7 @@ class _Step:
     def _told(
         self, results: Mapping[str, Batch], segment: Segment | None, progress: Progress
     ) -> tuple[dict[str, Address], dict[str, Address]]:
-        """Changes and refreshes of queries, written where everybody can read them."""
+        """What queries tell, written where everybody can read it."""
         contents: dict[str, bytes] = {}
         for output in self._state.graph.at_stage(self._stage):
             query = output.query
@@ -213,15 +214,15 @@ class _Step:
             changes = results.get(output.name, like)
             answer = self._state.answers[query.key]
             answer.put(changes)
-            table = changelog_to_arrow(changes, query.plan.schema.names)
-            if len(changes):
-                contents[f"changes/{query.key}"] = messages.table_to_bytes(table)
+            told = {Mode.CHANGELOG: changelog_to_arrow(changes, query.plan.schema.names)}
             if query.slide is not None:
-                table = self._refreshes(query, answer, like, segment, progress)
+                told[Mode.SNAPSHOT] = self._refreshes(query, answer, like, segment, progress)
+            told |= self._in_forms(query, changes, answer, segment)
+            for mode, table in told.items():
                 if table.num_rows:
-                    contents[f"told/{query.key}"] = messages.table_to_bytes(table)
-            if query.sink is not None:
-                write_sink(query, table, self._spec.number, self._shard.number)
+                    contents["/".join(log_place(query.key, mode, query.slide))] = messages.table_to_bytes(table)
+            if query.sink is not None and query.sink_mode in told:
+                write_sink(query.sink, told[query.sink_mode], self._spec.number, self._shard.number)
             if segment is not None and segment.end != FOREVER:
                 answer.tidy(segment.end, like)
         addresses = write_bundle(self._spec.folder, f"changes/{self._named()}", contents)
@@ -229,6 +230,15 @@ class _Step:
             {name.split("/", 1)[1]: address for name, address in addresses.items() if name.startswith(kind)}
             for kind in ("changes/", "told/")
         )
+
+    def _in_forms(
+        self, query: RunningQuery, changes: Batch, answer: KeptAnswer, segment: Segment | None
+    ) -> dict[Mode, pa.Table]:
+        """In the forms that sinks and readers have asked for."""
+        if segment is None or not query.forms:
+            return {}
+        names, rows = query.plan.schema.names, answer.rows(changes)
+        return {form.mode: told_as(form.mode, names, form.key, changes, rows, segment) for form in query.forms}
 
     def _refreshes(
         self, query: RunningQuery, answer: KeptAnswer, like: Batch, segment: Segment | None, progress: Progress

@@ -6,18 +6,23 @@ numbers of the rows, and for any other DataFrame its rows packed into Arrow blob
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.catalog import StreamEntry
 from windrow.errors import WindrowError
+from windrow.runtime.modes import Mode, told_schema
 from windrow.runtime.spark import messages
-from windrow.runtime.spark.data_sources import NUMBERS, WAKE
+from windrow.runtime.spark.data_sources import LOG, NUMBERS, WAKE
+from windrow.runtime.spark.query import Query
 from windrow.runtime.spark.router import PACKED
+from windrow.runtime.spark.running import log_place
 from windrow.sources.generators import generator
 
 _FILE = "path string, modificationTime timestamp, length bigint, content binary"
@@ -35,11 +40,17 @@ def packed_stream(spark: SparkSession, stream: StreamEntry, pushed: Path, rows_a
         return _numbers(spark, name, stream, rows_a_batch)
     if connector.name == "rate":
         rows = dict(connector.options).get("rows_per_second", 1)
-        rate = spark.readStream.name(name).format("rate").option("rowsPerSecond", str(rows)).load()
+        rate = spark.readStream.name(source_name(name)).format("rate").option("rowsPerSecond", str(rows)).load()
         return packed_rows(rate, name)
     if connector.name == "socket":
         host, port = connector.arguments
-        lines = spark.readStream.name(name).format("socket").option("host", str(host)).option("port", str(port)).load()
+        lines = (
+            spark.readStream.name(source_name(name))
+            .format("socket")
+            .option("host", str(host))
+            .option("port", str(port))
+            .load()
+        )
         return packed_rows(lines, name)
     raise WindrowError(f"{connector.name} is not a source of streams", "parquet, csv, json, generator, rate or socket")
 
@@ -64,8 +75,27 @@ def wake_stream(spark: SparkSession, file: Path) -> DataFrame:
     return source.select(F.lit("").alias("source"), F.lit("wake").alias("how"), "what", _no_blob())
 
 
+def log_stream(spark: SparkSession, checkpoint: str, query: Query, mode: Mode) -> DataFrame:
+    """What a query has told and will tell, read from the log of the checkpoint."""
+    kind, name = log_place(query.key, mode, query.slide)
+    schema = from_arrow_schema(told_schema(query.plan.schema, mode, query.slide))
+    reader = spark.readStream.name(source_name(f"{query.name}_{mode.value}")).format(LOG)
+    options = {"checkpoint": checkpoint, "kind": kind, "name": name, "schema": schema.json()}
+    return reader.options(**options).load()
+
+
+def source_name(name: str) -> str:
+    """A name that Spark takes for a source: words of plain letters as they are, others by their bytes."""
+    return name if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) else f"_{name.encode().hex()}"
+
+
 def _files(spark: SparkSession, name: str, place: str, form: str, files: int | None) -> DataFrame:
-    reader = spark.readStream.name(name).format("binaryFile").schema(_FILE).option("pathGlobFilter", f"*.{form}")
+    reader = (
+        spark.readStream.name(source_name(name))
+        .format("binaryFile")
+        .schema(_FILE)
+        .option("pathGlobFilter", f"*.{form}")
+    )
     reader = reader.option("recursiveFileLookup", "true")
     reader = reader.option("maxFilesPerTrigger", str(files)) if files else reader.option("maxBytesPerTrigger", "128m")
     return reader.load(place).select(
@@ -76,7 +106,7 @@ def _files(spark: SparkSession, name: str, place: str, form: str, files: int | N
 def _numbers(spark: SparkSession, name: str, stream: StreamEntry, rows_a_batch: int) -> DataFrame:
     assert stream.connector is not None
     made = generator(str(stream.connector.arguments[0]), dict(stream.connector.options))
-    reader = spark.readStream.name(name).format(NUMBERS).option("batch", str(rows_a_batch))
+    reader = spark.readStream.name(source_name(name)).format(NUMBERS).option("batch", str(rows_a_batch))
     if made.rows is not None:
         reader = reader.option("rows", str(made.rows))
     reader = reader.option("partitions", str(spark.sparkContext.defaultParallelism))

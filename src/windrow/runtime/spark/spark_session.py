@@ -7,7 +7,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from windrow.runtime.spark.data_sources import Numbers, Wake
+from windrow.runtime.spark.data_sources import Log, Numbers, Wake
 
 # Spark binds sources to their offsets by position unless they have names: streams could not come and go.
 _NEEDED = {
@@ -44,6 +44,6 @@ def prepared(spark: SparkSession) -> SparkSession:
     """What an engine needs of any session."""
     for name, value in _NEEDED.items():
         spark.conf.set(name, value)
-    for source in (Numbers, Wake):
+    for source in (Numbers, Wake, Log):
         spark.dataSource.register(source)
     return spark

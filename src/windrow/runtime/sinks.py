@@ -1,0 +1,191 @@
+"""Sinks: what a query tells goes to files, to the screen, or to a function.
+
+Every piece has a number. On shards it is that of the micro-batch, and a piece that is handed over again after a crash
+has the same number and the same rows: a sink that remembers query and number sees each piece once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.fs
+import pyarrow.parquet
+
+from windrow.catalog import Connector
+from windrow.errors import WindrowError
+from windrow.plan.analysis.keys import chosen_key
+from windrow.plan.nodes import Node
+from windrow.runtime.modes import Mode, usual_mode
+
+Sink = Callable[[pa.Table, int], None]  # a piece of what a query tells, and its number
+
+
+@dataclass(frozen=True)
+class SinkForm:
+    """In which form a sink gets what a query tells; the key is for upserts."""
+
+    mode: Mode
+    key: tuple[str, ...] = ()
+
+
+def sink_form(connector: Connector | None, plan: Node, slide: int | None) -> SinkForm:
+    """As the options of the sink say."""
+    written = None if connector is None else connector.option("mode")
+    mode = usual_mode(slide) if written is None else Mode(str(written))
+    if mode is not Mode.UPSERT:
+        return SinkForm(mode)
+    assert connector is not None
+    key = chosen_key(plan, connector.option("key"))
+    assert key is not None, "upserts without a key are refused when the query is read"
+    return SinkForm(mode, key)
+
+
+def sink_of(connector: Connector, query: str, again: bool = False) -> Sink:
+    """A function that takes every piece of what a query tells; `again` goes on after the files of an earlier run."""
+    if connector.name in _WRITERS:
+        return _FileSink(str(connector.arguments[0]), connector.name, check_folder(connector, again))
+    if connector.name == "console":
+        return lambda table, number: _print(query, table)
+    if connector.name == "python":
+        function = _function(str(connector.arguments[0]))
+        return lambda table, number: function(_labelled(table, query, number))
+    assert connector.name == "memory", connector
+    return lambda table, number: None  # the answer is kept in memory anyway
+
+
+def check_folder(connector: Connector, again: bool) -> int:
+    """Make the folder of a file sink when it is not there. How many files it has: unless they are its own, none."""
+    place = str(connector.arguments[0])
+    files, root = _opened(place)
+    try:
+        files.create_dir(root, recursive=True)
+    except OSError as error:
+        raise WindrowError(f"{place} cannot be written to: {error}", "choose another folder") from None
+    found = files.get_file_info(pa.fs.FileSelector(root))
+    parts = len([info for info in found if info.base_name.startswith("part-")])
+    if parts and not again:
+        raise WindrowError(f"{place} has results already", "remove them, or choose another folder")
+    return parts
+
+
+def _opened(place: str) -> tuple[pa.fs.FileSystem, str]:
+    """The file system of a folder that is named by a path or an address, and the folder in it."""
+    found: tuple[pa.fs.FileSystem, str] = pa.fs.FileSystem.from_uri(
+        place if "://" in place else Path(place).resolve().as_uri()
+    )
+    return found
+
+
+def write_file(table: pa.Table, place: str, name: str, form: str) -> None:
+    """At once or not at all; a file of that name is replaced. Without rows there is none."""
+    files, root = _opened(place)
+    if not table.num_rows:
+        if files.get_file_info(f"{root}/{name}").type != pa.fs.FileType.NotFound:
+            files.delete_file(f"{root}/{name}")
+        return
+    hidden = f"{root}/.{name}.{os.getpid()}"  # a task that runs twice does not write into itself
+    with files.open_output_stream(hidden) as file:
+        _WRITERS[form](table, file)
+    files.move(hidden, f"{root}/{name}")
+
+
+class _FileSink:
+    """One file a piece, written under another name first, so that a reader never sees half of one."""
+
+    def __init__(self, place: str, form: str, first: int) -> None:
+        self._place, self._form, self._number = place, form, first
+
+    def __call__(self, table: pa.Table, number: int) -> None:
+        if table.num_rows:
+            write_file(table, self._place, f"part-{self._number:05}.{self._form}", self._form)
+            self._number += 1
+
+
+def _json(table: pa.Table, file: pa.NativeFile) -> None:
+    file.write("".join(f"{line}\n" for line in json_lines(table)).encode())
+
+
+def json_lines(table: pa.Table) -> Iterator[str]:
+    """Rows as JSON: times as ISO texts, intervals as microseconds, decimals, bytes and NaN as texts."""
+    columns = [_json_values(column) for column in table.columns]
+    for row in zip(*columns, strict=True):
+        named = dict(zip(table.column_names, row, strict=True))
+        yield json.dumps(named, default=_plain, ensure_ascii=False, allow_nan=False)
+
+
+def _json_values(column: pa.ChunkedArray) -> list[Any]:
+    if pa.types.is_floating(column.type) or pa.types.is_nested(column.type):
+        return [_finite(value) for value in column.to_pylist()]
+    try:
+        return list(column.to_pylist())
+    except OverflowError:  # times that Python's calendar does not have
+        return list(column.cast(pa.int64()).to_pylist())
+
+
+def _finite(value: Any) -> Any:
+    """With texts for what JSON has no numbers for."""
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value // timedelta(microseconds=1)
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _csv(table: pa.Table, file: pa.NativeFile) -> None:
+    shown = [_csv_column(column) for column in table.columns]
+    pa.csv.write_csv(pa.table(shown, names=table.column_names), file)
+
+
+def _csv_column(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    if pa.types.is_duration(column.type):
+        return column.cast(pa.int64())
+    if pa.types.is_binary(column.type) or pa.types.is_nested(column.type):
+        texts = [None if value is None else json.dumps(value, default=_plain) for value in column.to_pylist()]
+        return pa.array([text if text is None else text.strip('"') for text in texts], pa.string())
+    return column
+
+
+def _parquet(table: pa.Table, file: pa.NativeFile) -> None:
+    pa.parquet.write_table(table, file)
+
+
+_WRITERS: dict[str, Callable[[pa.Table, pa.NativeFile], None]] = {"json": _json, "csv": _csv, "parquet": _parquet}
+FILES = tuple(_WRITERS)
+
+
+def _print(query: str, table: pa.Table) -> None:
+    for line in json_lines(table):
+        sys.stdout.write(f"{query}: {line}\n")
+
+
+def _labelled(table: pa.Table, query: str, number: int) -> pa.Table:
+    """With the query's name and the number of the piece in the metadata of its schema."""
+    return table.replace_schema_metadata({"query": query, "batch": str(number)})
+
+
+def _function(name: str) -> Callable[[pa.Table], None]:
+    module, _, function = name.partition(":")
+    try:
+        found: Callable[[pa.Table], None] = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise WindrowError(f"{name} cannot be called: {error}", "write it as 'module:function'") from None
+    return found
