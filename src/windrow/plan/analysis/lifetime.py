@@ -22,6 +22,7 @@ from windrow.plan.nodes import (
     Project,
     SlicePartials,
     Sort,
+    Stamped,
     Stream,
     Table,
     Union,
@@ -52,7 +53,7 @@ def lifetime(node: Node) -> Lifetime:
         return Lifetime("effect time", "a later change of the table" if node.retroactive else NEVER)
     if isinstance(node, Windowed):
         return _windowed(node)
-    if isinstance(node, Filter | Project | Alias | Sort | Exchange | SlicePartials):
+    if isinstance(node, Filter | Project | Alias | Sort | Exchange | SlicePartials | Stamped):
         return lifetime(node.input)
     if isinstance(node, AppendOnly):
         return _append_only(node)

@@ -19,15 +19,18 @@ from windrow.plan.nodes import (
     Limit,
     MergeGroups,
     Node,
+    Numbered,
     OutputStream,
     Project,
     SemiJoin,
     SlicePartials,
     Sort,
+    Stamped,
     Stream,
     Table,
     Union,
     Windowed,
+    WithEnd,
 )
 from windrow.plan.pattern import Pattern
 from windrow.plan.printer import ExpressionPrinter, aggregate_text, expression_text, sort_key_text, window_text
@@ -53,6 +56,9 @@ _NAMES: dict[type[Node], str] = {
     Limit: "Limit",
     AppendOnly: "AppendOnly",
     OutputStream: "OutputStream",
+    WithEnd: "WithEnd",
+    Numbered: "Numbered",
+    Stamped: "Stamped",
     Exchange: "Exchange",
 }
 
@@ -85,6 +91,8 @@ def describe_operator(node: Node) -> str:
     if isinstance(node, Exchange):
         printer = _printer(node.input)
         return f"BY {', '.join(printer.text(key) for key in node.keys)}" if node.keys else "TO ONE SHARD"
+    if isinstance(node, WithEnd | Numbered | Stamped):
+        return f"AS {node.name}"
     if isinstance(node, OutputStream):
         return f"{node.kind.value}{' RESTORE' if node.restore else ''}"
     return _set_operation(node)
