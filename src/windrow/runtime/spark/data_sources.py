@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -16,8 +17,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from windrow.errors import WindrowError
-from windrow.runtime.spark.bundles import Address, read_contents
-from windrow.runtime.spark.checkpoint import Checkpoint
+
+if TYPE_CHECKING:
+    from windrow.runtime.spark.bundles import Address
+    from windrow.runtime.spark.checkpoint import Checkpoint
 
 NUMBERS = "windrow_numbers"
 WAKE = "windrow_wake"
@@ -121,9 +124,15 @@ class Log(DataSource):
 
 class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: Any) -> None:
-        self._checkpoint = Checkpoint(options["checkpoint"])
+        self._place = options["checkpoint"]
         self._kind, self._name = options["kind"], options["name"]
         self._last: int | None = None
+
+    @cached_property
+    def _checkpoint(self) -> Checkpoint:
+        from windrow.runtime.spark.checkpoint import Checkpoint  # loads kernels, for which Spark does not wait
+
+        return Checkpoint(self._place)
 
     def initialOffset(self) -> dict[str, int]:
         return {"batch": min(self._checkpoint.batches(), default=0) - 1}
@@ -152,6 +161,8 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(addresses) for addresses in by_shard.values()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from windrow.runtime.spark.bundles import read_contents
+
         manifest = {str(place): address for place, address in enumerate(partition.value)}
         for content in read_contents(self._checkpoint.folder, manifest).values():
             yield from pa.ipc.open_stream(content)
