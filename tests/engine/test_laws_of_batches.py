@@ -124,12 +124,36 @@ def test_codes_never_change(bursts):
         in_order = [text for text, code in sorted(given_out.items(), key=lambda known: dictionary.ranks()[known[1]])]
         assert in_order == sorted(given_out, key=str.encode), "places follow new strings"
         saved.append(dictionary.added_since(count))
-        count = len(dictionary)
+        count = dictionary.strings
     assert len(dictionary) == len(given_out) == len(set(given_out.values()))
     again = Dictionary()
     for piece in saved:
         again.add(piece)
     assert all(again.encode_one(text) == code for text, code in given_out.items())
+
+
+@given(rounds=st.lists(st.tuples(st.lists(st.text(max_size=3), max_size=20), st.integers(0, 255)), max_size=6))
+def test_codes_that_nobody_uses_are_given_to_new_strings(rounds):
+    """After every round some strings are left out: the others keep their codes, and all is as in a plain mapping."""
+    dictionary, alive = Dictionary(), {}
+    for burst, dropped in rounds:
+        codes = dictionary.encode(pa.array([*burst, None], pa.string())).tolist()
+        for text, code in zip(burst, codes, strict=False):
+            assert alive.setdefault(text, code) == code
+        assert len(set(alive.values())) == len(alive) == dictionary.strings
+        assert all(code < len(dictionary) for code in alive.values())
+        texts, numbers = list(alive), pa.array(list(alive.values()), pa.int32())
+        assert dictionary.decode(numbers, pa.string()).to_pylist() == texts
+        assert sorted(texts, key=str.encode) == sorted(texts, key=lambda text: dictionary.ranks()[alive[text]])
+        plain = Dictionary()
+        plain.encode(pa.array(texts, pa.string()))
+        assert [dictionary.hashes()[code] for code in alive.values()] == plain.hashes().tolist()
+        alive = {text: code for text, code in alive.items() if (dropped >> code % 8) & 1}
+        used = np.zeros(len(dictionary), np.bool_)
+        used[list(alive.values())] = True
+        kept, dictionary = dictionary, Dictionary()
+        dictionary.add(kept.used(used))
+    assert len(dictionary) <= max([len(set(burst)) for burst, _ in rounds], default=0) * 6
 
 
 @given(

@@ -3,8 +3,12 @@
 Kernels compare, hash and move 32-bit codes; only the borders and orderings see bytes. One dictionary serves a whole
 engine, so codes of different columns can be compared, and a snapshot is the bytes added since the last one.
 
-Invariant: string `c` is `bytes[offsets[c]:offsets[c + 1]]`, and `table` is an open-addressing hash table of codes + 1
-at most half full. Encoding costs one hash of each string, and makes no Python object.
+Invariant: the string in slot `s` is `bytes[offsets[s]:offsets[s + 1]]`, and `table` is an open-addressing hash table of
+slots + 1 at most half full. Encoding costs one hash of each string, and makes no Python object.
+
+A string's code is its slot, as long as no string is ever left out. A dictionary that is read back without the strings
+that nobody used any more has fewer slots than codes: then every slot has a code (`codes`), every code in use a slot
+(`slots`), and the codes that are free are given to new strings.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.batch.arrays import Array, Int32s, Int64s, grown
+from windrow.batch.arrays import Array, Bools, Int32s, Int64s, grown
 from windrow.batch.compiled import compiled
 
 LARGE_BINARY = pa.large_binary()
@@ -29,10 +33,19 @@ class Dictionary:
         self._offsets: Int64s = np.zeros(256, np.int64)
         self._table: Int32s = np.zeros(_SMALLEST_TABLE, np.int32)
         self._sorted: Int64s = np.zeros(0, np.int64)  # codes in the order of their strings, as of the last ranks
+        self._codes: Int32s | None = None  # by slot; None: the slot is the code
+        self._slots: Int32s = np.zeros(0, np.int32)  # by code, when it is not
+        self._free: Int32s = np.zeros(0, np.int32)  # codes that no string has
         self._ranks: Int64s = np.zeros(0, np.int64)
         self._hashes: Array = np.zeros(0, np.uint64)
 
     def __len__(self) -> int:
+        """All codes are below this."""
+        return self._count if self._codes is None else len(self._slots)
+
+    @property
+    def strings(self) -> int:
+        """How many strings there are; it grows with every new one."""
         return self._count
 
     def encode(self, strings: pa.Array) -> Int32s:
@@ -50,7 +63,24 @@ class Dictionary:
             done, self._count = _encode(
                 content, offsets, nulls, done, self._bytes, self._offsets, self._table, self._count, codes
             )
+        if self._codes is not None:
+            self._give_codes()
+            codes = self._codes[codes]
+            codes[nulls] = 0
         return codes
+
+    def _give_codes(self) -> None:
+        """To the strings that have come since the last time: free ones first."""
+        assert self._codes is not None
+        new = self._count - len(self._codes)
+        if new:
+            reused = self._free[:new]
+            self._free = self._free[new:]
+            fresh = np.arange(len(self._slots), len(self._slots) + new - len(reused), dtype=np.int32)
+            given = np.concatenate([reused, fresh])
+            self._slots = np.concatenate([self._slots, np.zeros(len(fresh), np.int32)])
+            self._slots[given] = np.arange(len(self._codes), self._count, dtype=np.int32)
+            self._codes = np.concatenate([self._codes, given])
 
     def encode_one(self, string: str | bytes) -> int:
         """The code of one constant."""
@@ -59,6 +89,8 @@ class Dictionary:
 
     def decode(self, codes: pa.Array, type: pa.DataType) -> pa.Array:
         """The strings of codes (null for null), as an Arrow array of `type` (a string or binary type)."""
+        if self._codes is not None:
+            codes = pa.array(self._slots).take(codes)
         return self._strings(0, self._count).take(codes).cast(type)
 
     def ranks(self) -> Int64s:
@@ -74,6 +106,7 @@ class Dictionary:
             self._sorted = np.insert(self._sorted, places, codes)
             self._ranks = np.empty(self._count, np.int64)
             self._ranks[self._sorted] = np.arange(self._count)
+            self._ranks = self._by_code(self._ranks)
         return self._ranks
 
     def hashes(self) -> Array:
@@ -82,15 +115,37 @@ class Dictionary:
             known = len(self._hashes)
             added = _hash_all(self._bytes, self._offsets[known : self._count + 1])
             self._hashes = np.concatenate([self._hashes, added])
-        return self._hashes
+        return self._by_code(self._hashes)
 
-    def added_since(self, count: int) -> pa.Array:
-        """The strings whose codes are `count` and above: one piece of a snapshot."""
-        return self._strings(count, self._count)
+    def added_since(self, count: int) -> pa.Table:
+        """The strings that have come since there were `count`, with their codes: one piece of a snapshot."""
+        return pa.table({"codes": self._code_of_slots()[count:], "strings": self._strings(count, self._count)})
 
-    def add(self, strings: pa.Array) -> None:
-        """Take in pieces of a snapshot, oldest first; each string gets the code it had."""
-        self.encode(strings)
+    def used(self, codes: Bools) -> pa.Table:
+        """The strings whose codes are used, with these codes: a snapshot without the others."""
+        slots = np.flatnonzero(codes[self._code_of_slots()])
+        return pa.table(
+            {"codes": self._code_of_slots()[slots], "strings": self._strings(0, self._count).take(pa.array(slots))}
+        )
+
+    def add(self, piece: pa.Table) -> None:
+        """Take in pieces of a snapshot, oldest first, before anything else; each string gets the code it had."""
+        codes = np.concatenate([self._code_of_slots(), piece["codes"].to_numpy().astype(np.int32)])
+        self._codes = None
+        self.encode(piece["strings"].combine_chunks())
+        assert self._count == len(codes), "a string is twice in a snapshot"
+        if (codes != np.arange(len(codes))).any():
+            self._slots = np.zeros(int(codes.max()) + 1, np.int32)
+            self._slots[codes] = np.arange(len(codes))
+            self._free = np.setdiff1d(np.arange(len(self._slots), dtype=np.int32), codes)
+            self._codes = codes
+
+    def _code_of_slots(self) -> Int32s:
+        return np.arange(self._count, dtype=np.int32) if self._codes is None else self._codes
+
+    def _by_code(self, values: Array) -> Array:
+        """Values of slots by code; what free codes have is of no interest."""
+        return values if self._codes is None else values[self._slots]
 
     def _strings(self, start: int, end: int) -> pa.Array:
         offsets = self._offsets[start : end + 1]

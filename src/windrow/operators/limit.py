@@ -95,7 +95,9 @@ class Limit:
 
     def _put_in_order(self, state: LimitState, ids: Int64s, rows: Batch) -> None:
         """What rows are compared by; places of strings change when the dictionary grows, so then all of them."""
-        strings = max((len(c.dictionary) for c in rows.columns if c.is_coded and c.dictionary is not None), default=0)
+        strings = max(
+            (c.dictionary.strings for c in rows.columns if c.is_coded and c.dictionary is not None), default=0
+        )
         columns: Sequence[Column] = rows.columns
         if strings != state.strings or len(state.order) < len(state.rows):
             ids = state.rows.known()

@@ -14,6 +14,7 @@ from windrow.batch.consolidation import consolidate
 from windrow.state.snapshot import Piece, Snapshot
 
 _COUNTER = "named."
+SMALL = 1024  # changes up to which an answer is not looked through for pairs
 
 
 class Batches:
@@ -73,8 +74,8 @@ class KeptAnswer(Batches):
         self._tidied = 0
 
     def tidy(self, watermark: int, like: Batch) -> None:
-        """Nothing before the watermark will be asked for any more."""
-        if len(self) <= 2 * self._tidied + 1024:
+        """Nothing before the last final instant will be asked for any more."""
+        if len(self) <= 2 * self._tidied + SMALL:
             return
         rows = self.rows(like)
         living = rows.take(rows.exp >= watermark)  # an end at the watermark has still to be told

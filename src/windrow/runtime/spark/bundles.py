@@ -120,12 +120,17 @@ RESTORE = "restore the checkpoint from a copy, or start again with an empty one"
 
 def piece_to_bytes(piece: object) -> bytes:
     """Arrays as they are; strings as codes of the shard's dictionary, which is kept beside them."""
+    parts = buffers_of(piece)
+    lengths = pickle.dumps([part.nbytes for part in parts])
+    return b"".join([len(lengths).to_bytes(4, "little"), lengths, *parts])
+
+
+def buffers_of(piece: object) -> list[memoryview]:
+    """What is not an array first, then the arrays."""
     buffers: list[pickle.PickleBuffer] = []
     header = io.BytesIO()
     _Pickler(header, 5, buffer_callback=buffers.append).dump(piece)
-    parts = [memoryview(header.getvalue()), *(memoryview(buffer.raw()) for buffer in buffers)]
-    lengths = pickle.dumps([part.nbytes for part in parts])
-    return b"".join([len(lengths).to_bytes(4, "little"), lengths, *parts])
+    return [memoryview(header.getvalue()), *(memoryview(buffer.raw()) for buffer in buffers)]
 
 
 def piece_from_bytes(content: bytes, dictionary: Dictionary) -> Any:

@@ -230,7 +230,7 @@ class Driver:
             except WindrowError:
                 self.session.catalog.drop(statement.entry.name)
                 raise
-        number = max(self._said, default=self._taken) + 1
+        number = max((self._taken, *self._said)) + 1
         self._checkpoint.log_statement(number, statement)
         self._said[number] = statement
         self._hear(statement, number)
@@ -341,7 +341,7 @@ class Driver:
         """Take the statements that have come and make the plan of the batch."""
         with self._lock:
             new = [statement for number, statement in self._said.items() if number > self._taken]
-            self._taken = max(self._said, default=self._taken)
+            self._taken = max((self._taken, *self._said))
             self._change_plan()
             slacks = {name: entry.slack for name, entry in self._plan.streams.items()}
             progress = self._progress.with_streams(slacks).moved(self._moved_times())

@@ -16,6 +16,7 @@ class StateManifest:
     queries: frozenset[str] = frozenset()  # the keys of those that ran
     parts: frozenset[str] = frozenset()  # also those that had nothing to write
     tables_changed: int = 0
+    strings: int = 0  # that the dictionary had when it was written without those that nobody used
     pieces: dict[str, Address] = field(default_factory=dict)
 
     @property

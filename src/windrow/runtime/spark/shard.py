@@ -74,15 +74,15 @@ class _Step:
             results, metrics = self._computed(segment)
         sent = self._sent(results)
         changes, told = self._told(results, segment, progress)
-        manifest, garbage = save(state, spec.folder, self._stage, self._named())
+        saved = save(state, spec.folder, self._stage, self._named())
         aside = self._aside(received)
         slot = messages.slots(self._shard.count)[self._shard.number]
         done = Done(
             self._stage,
             self._shard.number,
             self._token,
-            manifest,
-            garbage,
+            saved.manifest,
+            saved.garbage,
             changes,
             told,
             aside,
@@ -92,7 +92,8 @@ class _Step:
             state.manifest.size,
             {name.lower(): dict(aside.reasons) for name, aside in self._rejected.items()},
         )
-        KEPT.put((spec.folder.uri, self._stage, self._shard.number), spec.number, self._token, state)
+        if saved.as_in_memory:
+            KEPT.put((spec.folder.uri, self._stage, self._shard.number), spec.number, self._token, state)
         yield from sent
         yield messages.message(slot, DONE, done)
 

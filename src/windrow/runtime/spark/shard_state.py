@@ -1,7 +1,9 @@
 """What a shard remembers at a stage, how it is written, and how it is read back.
 
 Every batch writes one bundle with the pieces that are new and one manifest. A state is read back only under a plan
-that it fits: a query that was running when it was written finds all of its parts, or there is an error.
+that it fits: a query that was running when it was written finds all of its parts, or there is an error. When the
+dictionary has doubled, the strings that the state can no longer refer to are left out of it, and the next batch reads
+the state back.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -29,6 +32,7 @@ from windrow.runtime.spark.bundles import (
 )
 from windrow.runtime.spark.manifests import StateManifest, read_manifest, write_manifest
 from windrow.runtime.spark.running import Graph, RunningPlan, Source
+from windrow.runtime.spark.used_strings import UsedStrings
 from windrow.runtime.spark.worker_memory import WorkerMemory
 from windrow.state.batches import KeptAnswer, Waiting
 from windrow.state.closed_keys import ClosedKeys
@@ -91,6 +95,8 @@ class ShardState:
 
 
 KEPT = WorkerMemory[ShardState]()
+FEWEST_STRINGS = 1 << 16  # below this, strings that nobody uses any more are not looked for
+_MOST_DICTIONARY_PIECES = 16
 
 
 def state_of(spec: BatchSpec, stage: int, shard: Shard) -> ShardState:
@@ -179,40 +185,47 @@ def _dictionary(contents: Mapping[str, bytes]) -> Dictionary:
     dictionary = Dictionary()
     for name, content in contents.items():
         if name.startswith("dictionary/"):
-            dictionary.add(pa.ipc.open_stream(content).read_all()["strings"].combine_chunks())
+            dictionary.add(pa.ipc.open_stream(content).read_all())
     return dictionary
 
 
-def save(state: ShardState, folder: Folder, stage: int, named: str) -> tuple[tuple[str, int], list[str]]:
-    """Write the pieces that are new, and the manifest; bundles that it names no more are garbage."""
+class Saved(NamedTuple):
+    manifest: tuple[str, int]  # the file, and its checksum
+    garbage: list[str]  # bundles that the manifest names no more
+    as_in_memory: bool  # else the state is to be read back: unused strings have been left out
+
+
+def save(state: ShardState, folder: Folder, stage: int, named: str) -> Saved:
+    """Write the pieces that are new, and the manifest."""
     before, worth_keeping = state.manifest, state.manifest.well_used()
-    known: dict[str, Address | None] = {}
+    due = state.dictionary.strings >= max(FEWEST_STRINGS, 2 * before.strings)
+    used = UsedStrings(len(state.dictionary)) if due else None
+    names: list[str] = []
     contents: dict[str, bytes] = {}
-    for name, content in _dictionary_pieces(state.dictionary, worth_keeping, before).items():
-        known[name] = before.pieces.get(name)
-        if content is not None:
-            contents[name] = content
     parts = state.parts(stage)
     for part, holder in parts.items():
-        found = holder.snapshot(_Known(part, worth_keeping))
-        known |= {f"{part}/{piece}": before.pieces.get(f"{part}/{piece}") for piece in found.manifest}
-        contents |= {f"{part}/{name}": piece_to_bytes(piece) for name, piece in found.pieces.items()}
+        found = holder.snapshot(_Known(part, {} if due else worth_keeping))
+        names += (f"{part}/{piece}" for piece in found.manifest)
+        for piece, content in found.pieces.items():
+            if used is not None:
+                used.see_piece(content)
+            if f"{part}/{piece}" not in worth_keeping:
+                contents[f"{part}/{piece}"] = piece_to_bytes(content)
     for name, store in state.tables.items():
-        versioned = f"table/{name}/{state.tables_changed}"
-        known[versioned] = before.pieces.get(versioned)
+        names.append(versioned := f"table/{name}/{state.tables_changed}")
+        if used is not None:
+            used.see_anything(store)
         if versioned not in worth_keeping:
             contents[versioned] = piece_to_bytes(store)
+    strings, written_anew = _dictionary_pieces(state.dictionary, worth_keeping, before, used)
+    contents |= {name: content for name, content in strings.items() if content is not None}
     written = write_bundle(folder, f"pieces/{named}", contents)
-    pieces = {name: written.get(name) or _found(name, address) for name, address in known.items()}
+    pieces = {name: written.get(name) or before.pieces[name] for name in (*strings, *names)}
     queries = frozenset(query.key for query in state.graph.plan.queries)
-    state.manifest = StateManifest(queries, frozenset(parts), state.tables_changed, pieces)
+    counted = before.strings if used is None else written_anew
+    state.manifest = StateManifest(queries, frozenset(parts), state.tables_changed, counted, pieces)
     garbage = before.bundles - state.manifest.bundles
-    return write_manifest(folder, f"manifests/{named}", state.manifest), sorted(garbage)
-
-
-def _found(name: str, address: Address | None) -> Address:
-    assert address is not None, f"{name} is neither new nor known"
-    return address
+    return Saved(write_manifest(folder, f"manifests/{named}", state.manifest), sorted(garbage), not due)
 
 
 @dataclass(frozen=True)
@@ -226,19 +239,20 @@ class _Known:
         return f"{self.part}/{piece}" in self.names
 
 
-_MOST_DICTIONARY_PIECES = 16
-
-
 def _dictionary_pieces(
-    dictionary: Dictionary, worth_keeping: Mapping[str, Address], before: StateManifest
-) -> dict[str, bytes | None]:
-    """The strings in the pieces they have, and those added since in one more; too many become one."""
+    dictionary: Dictionary, worth_keeping: Mapping[str, Address], before: StateManifest, used: UsedStrings | None
+) -> tuple[dict[str, bytes | None], int]:
+    """The strings in the pieces they have, and those added since in one more; and how many strings that is.
+
+    Too many pieces become one, under the next generation, and so does what is used of a dictionary that has doubled.
+    """
     kept = [name for name in before.pieces if name.startswith("dictionary/")]
-    if len(kept) >= _MOST_DICTIONARY_PIECES or any(name not in worth_keeping for name in kept):
-        kept = []
+    generation, first = map(int, kept[-1].split("/")[1].split(".")[::2]) if kept else (0, 0)
+    if used is not None or len(kept) >= _MOST_DICTIONARY_PIECES or any(name not in worth_keeping for name in kept):
+        kept, generation, first = [], generation + 1, 0
     pieces: dict[str, bytes | None] = dict.fromkeys(kept)
-    first = int(kept[-1].split(".")[1]) if kept else 0
-    if first < len(dictionary):
-        added = pa.table({"strings": dictionary.added_since(first)})
-        pieces[f"dictionary/{first}.{len(dictionary)}"] = messages.table_to_bytes(added)
-    return pieces
+    added = dictionary.added_since(first) if used is None else dictionary.used(used.codes)
+    last = first + added.num_rows
+    if added.num_rows:
+        pieces[f"dictionary/{generation}.{first}.{last}"] = messages.table_to_bytes(added)
+    return pieces, last
