@@ -1,0 +1,121 @@
+"""A run on Spark that others kill: `python killed_run.py FOLDER` goes on from the folder's checkpoint until it is done.
+
+Which rows are in which micro-batch is fixed (one pushed file of each stream, so many generated rows), and a statement
+is said just before the batch that it belongs to: so all runs have the same effect times, killed or not.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import interrupted
+from interrupted import Came, Rows
+from pyspark.sql import SparkSession
+
+from windrow.runtime.local.sources import rows_table
+from windrow.runtime.spark import engine as engines
+from windrow.runtime.spark import messages
+from windrow.runtime.spark.driver import Driver, Job
+from windrow.runtime.spark.engine import Engine
+
+BATCHES = 14
+ROWS_A_BATCH = 60
+DECLARED = (
+    "CREATE STREAM a (t TIMESTAMP, k BIGINT, v BIGINT, s STRING) TIMESTAMP BY t SLACK 2 SECONDS",
+    "CREATE STREAM b (t TIMESTAMP, k BIGINT, v BIGINT, s STRING) TIMESTAMP BY t SLACK 2 SECONDS",
+    "CREATE STREAM link (ts TIMESTAMP, src STRING, dst STRING, protocol STRING, bytes BIGINT, duration INTERVAL)"
+    f" FROM generator('traffic', rate => {ROWS_A_BATCH // 2}, rows => {ROWS_A_BATCH * BATCHES},"
+    " start => '1970-01-01 00:00:00') TIMESTAMP BY ts",
+    "CREATE TABLE names (k BIGINT, name STRING)",
+    "INSERT INTO names VALUES (0, 'zero'), (1, 'one')",
+    "CREATE QUERY joined AS SELECT a.k, a.v, b.v AS w, a.s FROM a [RANGE 6 SECONDS], b [RANGE 4 SECONDS]"
+    " WHERE a.k = b.k INTO json('SINKS/joined')",
+    "CREATE QUERY grouped AS SELECT protocol, COUNT(*) AS n, SUM(bytes) AS total FROM link [RANGE 5 SECONDS]"
+    " GROUP BY protocol",
+    "CREATE QUERY newest AS SELECT k, v, s FROM a [ROWS 3]",
+    "CREATE QUERY every AS SELECT k, COUNT(*) AS n FROM a [RANGE 6 SECONDS SLIDE 2 SECONDS] GROUP BY k"
+    " INTO json('SINKS/every')",
+)
+SAID = {  # just before a batch
+    2: ["INSERT INTO names VALUES (2, 'two')"],
+    3: [
+        "CREATE QUERY unmatched AS SELECT k FROM a [RANGE 6 SECONDS] EXCEPT ALL SELECT k FROM b [RANGE 6 SECONDS]",
+        "CREATE QUERY named AS SELECT a.v, names.name FROM a [RANGE 5 SECONDS], names WHERE a.k = names.k"
+        " INTO json('SINKS/named')",
+    ],
+    5: ["DROP QUERY newest", "DELETE FROM names WHERE k = 1"],
+    7: [
+        "CREATE QUERY regrouped AS SELECT n, COUNT(*) AS m FROM"
+        " (SELECT k, COUNT(*) AS n FROM b [RANGE 5 SECONDS] GROUP BY k) AS q GROUP BY n",
+    ],
+    9: ["INSERT INTO names VALUES (1, 'uno')", "CREATE QUERY newest AS SELECT k, s FROM b [ROWS 4]"],
+    BATCHES - 1: ["END a", "END b"],
+}
+SINKS = ("joined", "every", "named")
+
+
+def rows_of(batch: int, dice: random.Random) -> Rows:
+    def row() -> dict[str, Any]:
+        time = max(0, 20 * batch + dice.randrange(-20, 20)) * 100_000
+        return {"t": time, "k": dice.randrange(3), "v": dice.randrange(9), "s": f"s{batch // 3}"}
+
+    return Rows({name: [row() for _ in range(dice.randrange(1, 8))] for name in "ab"})
+
+
+def push_all(place: Path) -> None:
+    """The rows as `engine.push` leaves them: a file each, in the order of their times."""
+    dice = random.Random(7)
+    for number in range(BATCHES):
+        for stream, rows in rows_of(number, dice).rows.items():
+            folder = place / "checkpoint" / "pushed" / stream
+            folder.mkdir(parents=True, exist_ok=True)
+            file = folder / f"{1_700_000_000_000 + number:015}.arrow"
+            file.write_bytes(messages.table_to_bytes(rows_table(rows)))
+            os.utime(file, (1_700_000_000 + number, 1_700_000_000 + number))
+
+
+class Scripted(Engine):
+    """Says what is to be said just before each batch."""
+
+    sinks: Path
+
+    def micro_batch(self, number: int, job: Job) -> None:
+        if number == self.next_number:
+            due = sum(len(texts) for batch, texts in SAID.items() if batch <= number)
+            self.say_up_to(len(DECLARED) + due)
+        super().micro_batch(number, job)
+
+    def say_up_to(self, count: int) -> None:
+        everything = [*DECLARED, *(text for texts in SAID.values() for text in texts)]
+        said = max((self._taken, *self._said))
+        for text in everything[said:count]:
+            text = text.replace("SINKS", str(self.sinks))
+            if text.startswith("END "):
+                Driver.end(self, text.split()[1])
+            else:
+                Driver.sql(self, text)  # without waking Spark: that would be another batch
+
+
+def carried_out(place: Path, spark: SparkSession | None = None, master: str | None = None) -> Came:
+    engines.ROWS_A_BATCH = ROWS_A_BATCH
+    engine = Scripted(spark, master, checkpoint=str(place / "checkpoint"), shards=2)
+    engine.sinks = place
+    engine.say_up_to(len(DECLARED))
+    engine.run()
+    came = interrupted.came(engine, {name: place / name for name in SINKS})
+    engine.close()
+    return came
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    outcome = carried_out(folder, master=sys.argv[2] if len(sys.argv) > 2 else "local[2]")
+    (folder / "came").write_bytes(pickle.dumps(outcome))
+    os._exit(0)  # the JVM goes with its input; taking leave of it costs seconds
