@@ -171,7 +171,7 @@ def test_a_part_of_a_sink_that_a_dead_attempt_left_is_gone(tmp_path: Path) -> No
     engine = an_engine(tmp_path / "checkpoint")
     engine.sql(f"CREATE QUERY none AS SELECT k FROM a [RANGE 1 SECOND] WHERE k > 99 INTO json('{tmp_path}/sink')")
     stale = tmp_path / "sink" / "part-000000000-001.json"
-    stale.parent.mkdir()
+    stale.parent.mkdir(exist_ok=True)
     stale.write_text("{}")
     stepped(engine, range(2))
     assert not list(stale.parent.iterdir())
