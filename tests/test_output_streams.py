@@ -84,7 +84,7 @@ def check(run: Run) -> None:
             assert found == answer(plan, world, moment), f"at {(moment - START) / SECOND} s"
 
 
-@settings(max_examples=50, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(
     query=queries(),
     streams=streams_of_rows,
