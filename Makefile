@@ -13,8 +13,8 @@ help: ## list the targets
 setup: ## make .venv with the locked dependencies; install Java when it is missing
 	@sh scripts/setup.sh
 
-demo: setup ## show how the queries of examples/traffic.cql will run
-	@$(BIN)/windrow explain examples/traffic.cql
+demo: setup ## run eight queries over network traffic on Spark, live in the terminal
+	@$(BIN)/windrow demo
 
 test: setup ## run the tests; ARGS="-k name" picks some
 	@$(BIN)/python -m pytest $(ARGS)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from windrow.clock import Clock
 from windrow.runtime.local.sources import rows_table, tables_of
 from windrow.runtime.spark import messages, shard
 from windrow.runtime.spark.batch_spec import BatchSpec
@@ -21,9 +22,16 @@ from windrow.runtime.spark.shard_state import KEPT
 class ShardsInProcess(Driver):
     """Rows are pushed, `step` is a micro-batch. `forgetful` workers have nothing in memory from batch to batch."""
 
-    def __init__(self, shards: int, forgetful: bool = False, tasks: int = 2, checkpoint: str | None = None) -> None:
+    def __init__(
+        self,
+        shards: int,
+        forgetful: bool = False,
+        tasks: int = 2,
+        checkpoint: str | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="windrow-")
-        super().__init__(checkpoint or self._scratch.name, shards)
+        super().__init__(checkpoint or self._scratch.name, shards, clock)
         self._forgetful, self._tasks = forgetful, tasks
         self._waiting: list[tuple[str, pa.Table]] = []
 

@@ -27,6 +27,7 @@ def connect(
     master: str | None = None,
     checkpoint: str | None = None,
     shards: int | None = None,
+    rows_a_batch: int | None = None,
 ) -> on_spark.Engine: ...
 
 
@@ -39,19 +40,21 @@ def connect(
     master: str | None = None,
     checkpoint: str | None = None,
     shards: int | None = None,
+    rows_a_batch: int | None = None,
 ) -> in_process.Engine | on_spark.Engine:
     """An engine on Spark, or with `local` in this process without Spark.
 
     On Spark: a session of its own, on `master` when one is named, or the session `spark` that you have. Everything that
     has to outlive the process is in the folder `checkpoint`; without one it is gone afterwards. `shards` is how many
-    parts the state is in, by default as many as there are cores.
+    parts the state is in, by default as many as there are cores. `rows_a_batch` is how many rows of a generator
+    are read at a time.
     Local: with a `folder`, streams, tables, windows and queries are remembered there; `aggregates` are the user's own
     that remembered queries call.
     """
     if local:
-        if (spark, master, checkpoint, shards) != (None,) * 4:
+        if (spark, master, checkpoint, shards, rows_a_batch) != (None,) * 5:
             hint = "leave local=True out to run on Spark, or the rest to run in this process"
-            raise WindrowError("spark, master, checkpoint and shards are for engines on Spark", hint)
+            raise WindrowError("spark, master, checkpoint, shards and rows_a_batch are for engines on Spark", hint)
         from windrow.runtime.local import Engine  # loads compiled kernels, which `import windrow` need not
 
         return Engine(folder, aggregates=aggregates)
@@ -66,4 +69,4 @@ def connect(
             raise
         hint = "use Python 3.11 or later and `pip install pyspark`, or write windrow.connect(local=True)"
         raise WindrowError("PySpark is not installed", hint) from None
-    return SparkEngine(spark, master, checkpoint, shards)
+    return SparkEngine(spark, master, checkpoint, shards, rows_a_batch=rows_a_batch)

@@ -64,14 +64,37 @@ def explain(
 @app.command()
 def run(
     file: Annotated[Path, typer.Argument(help="A file of CQL statements.", show_default=False)],
-    local: Annotated[bool, typer.Option("--local", help="Run in this process.")] = False,
+    local: Annotated[bool, typer.Option("--local", help="Run in this process, without Spark.")] = False,
+    master: Annotated[
+        str | None, typer.Option(help="The Spark master, such as spark://host:7077; in this process if not given.")
+    ] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(help="The folder of a run that can be taken up again.", show_default=False)
+    ] = None,
+    batch_rows: Annotated[int, typer.Option(min=1, help="Rows of a generator that are read at a time.")] = 100_000,
+    json: Annotated[bool, typer.Option("--json", help="Print the status as lines of JSON instead of answers.")] = False,
 ) -> None:
     """Run the queries of a file until all its sources have ended, with live answers in the terminal."""
-    if not local:
-        raise WindrowError("this version runs in this process only", f"write windrow run {file} --local")
-    from windrow.cli.run import run_local  # loads the engine, which the other commands do without
+    from windrow.cli.run import run_local, run_on_spark  # loads the engine, which the other commands do without
 
-    run_local(_text(file, None), Console())
+    if not local:
+        run_on_spark(_text(file, None), Console(), master, checkpoint, batch_rows, json)
+    elif master is None and checkpoint is None:
+        run_local(_text(file, None), Console(), json)
+    else:
+        raise WindrowError("--master and --checkpoint are for runs on Spark", "leave out --local, or both of them")
+
+
+@app.command()
+def demo(
+    master: Annotated[
+        str | None, typer.Option(help="The Spark master, such as spark://host:7077; in this process if not given.")
+    ] = None,
+) -> None:
+    """Show eight queries over network traffic on Spark: what they ask, how their answers change, what it took."""
+    from windrow.cli.demo import run_demo  # loads Spark
+
+    run_demo(Console(), master)
 
 
 def _session(shards: int | None) -> Session:

@@ -1,81 +1,179 @@
-"""`windrow run FILE.cql --local`: the answers live in the terminal, then a summary."""
+"""`windrow run FILE.cql`: the answers live in the terminal while it runs, then in full, and a summary."""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
-from rich.console import Console, Group
+import pyarrow as pa
+from rich.box import SIMPLE_HEAD
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from windrow.runtime.local import Engine, Query
+from windrow.cli.questions import questions
 from windrow.units import FOREVER, format_timestamp
 
 _SHOWN_ROWS = 8
-_BETWEEN_DRAWINGS = 0.25  # seconds
+_FRAME = 5  # lines of a table that are not rows
 
 
-def run_local(text: str, console: Console) -> None:
-    """Carry out the statements and run until all sources have ended."""
-    engine = Engine()
+class Query(Protocol):
+    """What both engines' queries have in common."""
+
+    name: str
+
+    def latest_answer(self) -> pa.Table: ...
+
+
+class Engine(Protocol):
+    """What both engines have in common."""
+
+    @property
+    def queries(self) -> list[Any]: ...
+
+    @property
+    def watermark(self) -> int: ...
+
+    def run(self, look: Callable[[], object] | None = None) -> None: ...
+
+    def status(self) -> dict[str, Any]: ...
+
+    def close(self) -> None: ...
+
+
+def run_local(text: str, console: Console, as_json: bool = False) -> None:
+    """Carry out the statements in this process and run until all sources have ended."""
+    from windrow.runtime.local import Engine as LocalEngine
+
+    engine = LocalEngine()
     try:
         engine.sql(text)
-        if console.is_terminal:
-            _live(engine, console)
-        else:
-            engine.run()
-            for query in engine.queries:
-                console.print(_answer_table(query), soft_wrap=True)
-        console.print(_summary(engine))
+        show_run(engine, questions(text), console, as_json)
     finally:
         engine.close()
 
 
-def _live(engine: Engine, console: Console) -> None:
-    with Live(console=console, auto_refresh=False, transient=True) as live:
-        for progress in _steps(engine):
-            live.update(Group(progress, *(_answer_table(query) for query in engine.queries)), refresh=True)
+def run_on_spark(
+    text: str, console: Console, master: str | None, checkpoint: str | None, rows_a_batch: int, as_json: bool = False
+) -> None:
+    """The same on Spark; a checkpoint of an earlier run is taken up."""
+    from windrow.connect import connect
+
+    with console.status("Starting Spark ...") if console.is_terminal and not as_json else _nothing():
+        engine = connect(master=master, checkpoint=checkpoint, rows_a_batch=rows_a_batch)
+    try:
+        engine.resume(text)
+        engine.end_streams_without_source()
+        show_run(engine, questions(text), console, as_json)
+    finally:
+        engine.close()
+
+
+def _nothing() -> Any:
+    from contextlib import nullcontext
+
+    return nullcontext()
+
+
+def show_run(engine: Engine, asked: Mapping[str, str], console: Console, as_json: bool = False) -> None:
+    """Run, and show it as it goes; Ctrl-C ends a run that has no end of its own."""
+    interrupted = False
+    try:
+        if as_json:
+            engine.run(lambda: print(json.dumps(engine.status()), flush=True))
+        elif console.is_terminal:
+            live(engine, asked, console)
+        else:
+            engine.run()
+    except KeyboardInterrupt:
+        interrupted = True
+    if as_json:
+        print(json.dumps(engine.status()), flush=True)
+        return
     for query in engine.queries:
-        console.print(_answer_table(query))
+        console.print(answer_table(query, asked), soft_wrap=not console.is_terminal)
+    console.print(_summary(engine.status()))
+    if interrupted:
+        console.print(Text("interrupted; with --checkpoint the same command goes on from here", style="dim"))
 
 
-def _steps(engine: Engine) -> Iterator[Text]:
-    """A progress line every now and then, until the sources have ended."""
-    began = drawn = time.monotonic()
-    while engine.step():
-        now = time.monotonic()
-        if now - drawn >= _BETWEEN_DRAWINGS:
-            drawn = now
-            yield _progress(engine, now - began)
+def live(engine: Engine, asked: Mapping[str, str], console: Console) -> None:
+    """Run with the answers so far on the screen."""
+    began, seen = time.monotonic(), _Rate()
+    with Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop") as screen:
+
+        def look() -> None:
+            progress = _progress(engine, engine.status(), time.monotonic() - began, seen)
+            screen.update(Group(progress, _answers(engine, asked, console)), refresh=True)
+
+        engine.run(look)
 
 
-def _progress(engine: Engine, seconds: float) -> Text:
-    status = engine.status()
-    rows = sum(stream["rows"] for stream in status["streams"].values())
-    late = sum(stream["late"] for stream in status["streams"].values())
-    rejected = sum(sum(stream["rejected"].values()) for stream in status["streams"].values())
-    reached = "" if engine.watermark >= FOREVER else f"  at {format_timestamp(max(engine.watermark, 0))}"
+def _answers(engine: Engine, asked: Mapping[str, str], console: Console) -> RenderableType:
+    """All answers, side by side where there is room, each as far as the screen allows."""
+    queries = engine.queries
+    beside = max(1, min(len(queries), console.width // 52))
+    high = -(-len(queries) // beside)
+    rows = max(1, min(_SHOWN_ROWS, (console.height - 3) // max(high, 1) - _FRAME))
+    width = console.width // beside - 1
+    return Columns([answer_table(query, asked, rows, width) for query in queries], width=width, padding=(0, 1))
+
+
+class _Rate:
+    """Rows a second over the last few looks."""
+
+    def __init__(self) -> None:
+        self._looks: list[tuple[float, int]] = []
+
+    def at(self, seconds: float, rows: int) -> float:
+        self._looks = [*self._looks[-40:], (seconds, rows)]
+        before, had = self._looks[0]
+        return (rows - had) / (seconds - before) if seconds > before else 0.0
+
+
+def _progress(engine: Engine, status: Mapping[str, Any], seconds: float, seen: _Rate) -> Text:
+    streams = status["streams"].values()
+    rows, late = sum(stream["rows"] for stream in streams), sum(stream["late"] for stream in streams)
+    rejected = sum(sum(stream["rejected"].values()) for stream in streams)
+    reached = "" if not 0 < engine.watermark < FOREVER else f"  at {format_timestamp(engine.watermark)}"
+    unread = sum(stream.get("unread") or 0 for stream in streams)
+    behind = f"  {unread:,} to read" if unread else ""
+    state = f"{status['state_rows']:,} tuples" if "state_bytes" not in status else size_text(status["state_bytes"])
     return Text(
-        f"{rows:,} rows  {rows / max(seconds, 1e-9):,.0f} rows/s{reached}  state {status['state_rows']:,} tuples"
+        f"{seconds:.0f} s  {rows:,} rows  {seen.at(seconds, rows):,.0f} rows/s{reached}{behind}  state {state}"
         f"  late {late:,}  rejected {rejected:,}",
-        style="dim",
+        style="bold cyan",
     )
 
 
-def _answer_table(query: Query) -> Table:
+def size_text(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count / 1e3:,.1f} kB"
+
+
+def answer_table(
+    query: Query, asked: Mapping[str, str], rows: int = _SHOWN_ROWS, width: int | None = None
+) -> RenderableType:
     """The newest answer that says something: when a source has ended, the last one before everything expired."""
     answer = query.latest_answer()
-    table = Table(title=query.name, title_justify="left", title_style="bold")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, width=width)
     for name in answer.column_names:
-        table.add_column(name)
-    for row in answer.slice(0, _SHOWN_ROWS).to_pylist():
+        right = pa.types.is_integer(answer.schema.field(name).type) or pa.types.is_floating(
+            answer.schema.field(name).type
+        )
+        table.add_column(name, justify="right" if right else "left", no_wrap=width is not None, overflow="ellipsis")
+    for row in answer.slice(0, rows).to_pylist():
         table.add_row(*(_shown(value) for value in row.values()))
-    if answer.num_rows > _SHOWN_ROWS:
-        table.caption = f"and {answer.num_rows - _SHOWN_ROWS:,} more rows"
-        table.caption_justify = "left"
-    return table
+    more = answer.num_rows - rows
+    title = Text.assemble((query.name, "bold"), (f"  {asked.get(query.name.lower(), '')}", "dim"))
+    if width is not None:
+        title.truncate(width, overflow="ellipsis")
+    below = [Text(f"and {more:,} more rows", style="dim italic")] if more > 0 else []
+    return Group(title, table, *below, Text())
 
 
 def _shown(value: object) -> str:
@@ -84,10 +182,10 @@ def _shown(value: object) -> str:
     return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _summary(engine: Engine) -> Table:
-    table = Table(title="streams", title_justify="left", title_style="bold")
+def _summary(status: Mapping[str, Any]) -> Table:
+    table = Table(title="streams", title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     for name in ("stream", "rows", "late", "rejected"):
         table.add_column(name)
-    for name, stream in engine.status()["streams"].items():
+    for name, stream in status["streams"].items():
         table.add_row(name, f"{stream['rows']:,}", f"{stream['late']:,}", str(stream["rejected"] or 0))
     return table

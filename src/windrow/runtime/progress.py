@@ -24,6 +24,7 @@ class News:
     promised: int = BEGINNING  # by punctuations: no row before it will come
     late: int = 0
     rejected: Mapping[str, int] = field(default_factory=dict)
+    read: int = 0  # how much of the source this was: files, or rows of a generator
 
     def __add__(self, other: News) -> News:
         rejected = {
@@ -37,19 +38,30 @@ class News:
             max(self.promised, other.promised),
             self.late + other.late,
             rejected,
+            self.read + other.read,
         )
 
 
 @dataclass(frozen=True)
 class StreamProgress:
-    """All news of a stream so far; `at_least` is a watermark that did not come from rows (a heartbeat, the end)."""
+    """All news of a stream so far; `at_least` is a watermark that did not come from rows: a heartbeat.
+
+    `ends_at` is how much of its source there is, once that is known: when it has been read, nothing more will come.
+    """
 
     slack: int
     news: News = News()
     at_least: int = BEGINNING
+    ends_at: int | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        return self.ends_at is not None and self.news.read >= self.ends_at
 
     @property
     def watermark(self) -> int:
+        if self.has_ended:
+            return FOREVER
         seen = self.news.newest > BEGINNING
         return max(self.at_least, self.news.promised, self.news.newest - self.slack if seen else BEGINNING)
 
@@ -70,10 +82,17 @@ class Progress:
         return replace(self, streams={n: self.streams.get(n, StreamProgress(slack)) for n, slack in slacks.items()})
 
     def moved(self, times: Mapping[str, int]) -> Progress:
-        """Heartbeats and ends: no row of these streams before these times will come."""
+        """Heartbeats: no row of these streams before these times will come."""
         streams = {
             name: replace(stream, at_least=max(stream.at_least, times.get(name, BEGINNING)))
             for name, stream in self.streams.items()
+        }
+        return replace(self, streams=streams)
+
+    def ending(self, ends: Mapping[str, int]) -> Progress:
+        """How much there is of the sources of these streams."""
+        streams = {
+            name: replace(stream, ends_at=ends.get(name, stream.ends_at)) for name, stream in self.streams.items()
         }
         return replace(self, streams=streams)
 
@@ -83,6 +102,10 @@ class Progress:
             for name, brought in part.items():
                 streams[name] = replace(streams[name], news=streams[name].news + brought)
         return replace(self, streams=streams)
+
+    def can_advance(self, used: Collection[str]) -> bool:
+        """Whether the watermark would move without any rows."""
+        return self.advanced(used)[0].watermark > self.watermark
 
     def advanced(self, used: Collection[str]) -> tuple[Progress, Segment | None]:
         """The watermark moves as far as the streams that are read allow; the segment is what that makes final."""

@@ -75,8 +75,10 @@ class KeptAnswer(Batches):
 
     def tidy(self, watermark: int, like: Batch) -> None:
         """Nothing before the last final instant will be asked for any more."""
-        if len(self) <= 2 * self._tidied + SMALL:
-            return
+        if len(self) > 2 * self._tidied + SMALL:
+            self.tidy_now(watermark, like)
+
+    def tidy_now(self, watermark: int, like: Batch) -> None:
         rows = self.rows(like)
         living = rows.take(rows.exp >= watermark)  # an end at the watermark has still to be told
         # What began before the watermark began 'before': begins no longer matter, so pairs cancel.

@@ -6,7 +6,8 @@ of the streams') has moved, everything before it is final: one segment of time i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -33,6 +34,8 @@ from windrow.runtime.sinks import sink_form, sink_of
 from windrow.session import Result, Session
 from windrow.types import Type
 from windrow.units import BEGINNING, FOREVER, parse_timestamp
+
+_BETWEEN_LOOKS = 0.25  # seconds
 
 
 class Engine:
@@ -150,10 +153,13 @@ class Engine:
         self._advance()
         return behind is not None
 
-    def run(self) -> None:
-        """Until all sources have ended."""
+    def run(self, look: Callable[[], object] | None = None) -> None:
+        """Until all sources have ended; `look` is called every now and then meanwhile."""
+        looked = time.monotonic()
         while self.step():
-            pass
+            if look is not None and time.monotonic() - looked >= _BETWEEN_LOOKS:
+                look()
+                looked = time.monotonic()
 
     def late(self, stream: str) -> pa.Table | None:
         """Rows that came too late; the newest are kept."""

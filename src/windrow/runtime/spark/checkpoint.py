@@ -2,6 +2,7 @@
 
     format              what wrote it, and how many shards there are
     statements/k        what users have said, in order
+    resumed             which statements of a file that is run have been said
     plans/v             versions of the running plan
     batches/n           the plan of micro-batch n, written before it runs: a replay runs the same
     commits/n           what batch n came to; the batch has happened when this file is there, and not before
@@ -59,6 +60,8 @@ class Commit:
     state_bytes: int = 0
     seconds: float = 0.0
     ended: bool = False
+    waiting: int = 0  # rows that are not final yet
+    kept: int = 0  # rows of state and of answers that time may still change
 
 
 class Checkpoint:
@@ -99,6 +102,14 @@ class Checkpoint:
         """What has been said, by number, in order."""
         for name in self.folder.names("statements"):
             yield int(name), self._read(f"statements/{name}")
+
+    def log_resumed(self, digest: str, number: int) -> None:
+        """A statement of a file is about to be said under a number."""
+        self._write("resumed", [*self.resumed(), (digest, number)])
+
+    def resumed(self) -> list[tuple[str, int]]:
+        found: list[tuple[str, int]] = self._read("resumed") if self.folder.exists("resumed") else []
+        return found
 
     def log_plan(self, plan: RunningPlan) -> None:
         self._write(f"plans/{plan.version:09}", plan)

@@ -47,6 +47,7 @@ class NumbersReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._rows = int(options.get("rows", _NEVER_ENDS))
         self._batch = int(options["batch"])
         self._partitions = int(options["partitions"])
+        self._has_end, self._ends_with_next = self._rows != _NEVER_ENDS, False
 
     def initialOffset(self) -> dict[str, int]:
         return {"row": 0}
@@ -55,9 +56,12 @@ class NumbersReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._batch)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """What is there is all there will be: a generator's rows are known from the start."""
+        """What is there is all there will be: of a generator without end, one micro-batch."""
+        self._ends_with_next = not self._has_end
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        if self._ends_with_next:
+            self._ends_with_next, self._rows = False, start["row"] + self._batch
         if isinstance(limit, ReadAllAvailable) and self._rows != _NEVER_ENDS:
             return {"row": self._rows}
         return {"row": min(start["row"] + self._batch, self._rows)}

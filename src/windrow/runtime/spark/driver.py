@@ -6,6 +6,7 @@ run again; one that has been logged but not committed runs again under the same 
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import threading
 import time
@@ -17,22 +18,26 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.batch import Batch
-from windrow.catalog import QueryEntry, StreamEntry, TableEntry
+from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
 from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop, Set, Statement, TableChange
 from windrow.errors import CheckpointError, WindrowError
 from windrow.physical.exchanges import distributed, results_meet
 from windrow.physical.slices import with_slices
 from windrow.physical.strategy import Strategy
+from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.explain import Distribution
 from windrow.plan.nodes import Node, Stream
+from windrow.plan.pattern import Pattern
 from windrow.runtime.local.refreshes import refresh_slide
 from windrow.runtime.modes import Mode, told_schema, usual_mode
 from windrow.runtime.progress import News, Progress
 from windrow.runtime.sinks import FILES, SinkForm, check_folder, sink_form, sink_of
+from windrow.runtime.spark.accounting import Accounts, sharing
 from windrow.runtime.spark.batch_spec import BatchSpec, ShardVersion, Telling
 from windrow.runtime.spark.bundles import Address, Folder, read_contents
 from windrow.runtime.spark.checkpoint import Checkpoint, Commit
+from windrow.runtime.spark.heartbeats import Heartbeats
 from windrow.runtime.spark.messages import Done
 from windrow.runtime.spark.query import Query
 from windrow.runtime.spark.running import RunningPlan, RunningQuery, log_place, query_key
@@ -46,9 +51,10 @@ Job = Callable[[BatchSpec], Sequence[Done]]
 
 @dataclass(frozen=True)
 class EndOfStream:
-    """Said by `engine.end`: no more rows of a stream will come."""
+    """No more rows of a stream will come once `at` of its source (files, rows of a generator) have been read."""
 
     stream: str
+    at: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,11 @@ class Driver:
         self._told: dict[str, tuple[SinkForm, ...]] = {}  # forms that readers of queries have asked for
         self._created: dict[str, int] = {}  # the numbers of the statements that created the queries
         self._taken = 0  # the number of the last statement that has taken effect
-        self._ended: set[str] = set()
+        self._ends: dict[str, int] = {}  # how much there is of sources that end
+        self._heartbeats = Heartbeats(self._clock)
+        self._beats: dict[str, int] = {}  # how far heartbeats have moved streams, for the next batch
+        self._is_busy = False
+        self._accounts = Accounts()
         self._plan = RunningPlan(0, self.shards, {}, {}, ())
         self._last = self._checkpoint.last_commit()
         self._recover()
@@ -91,6 +101,43 @@ class Driver:
                 self._say(result.statement)
                 results.append(result)
         return results
+
+    def resume(self, text: str) -> list[Result]:
+        """Carry out the statements of a text, except those that the checkpoint has from a run before.
+
+        A name that the checkpoint knows as something else is refused.
+        """
+        results = []
+        with self._lock:
+            for statement in self._not_yet_said(text):
+                self._checkpoint.log_resumed(_digest(statement), self._last_said() + 1)
+                result = self.session.carry_out(statement)
+                self._say(statement)
+                results.append(result)
+        return results
+
+    def _not_yet_said(self, text: str) -> Iterator[Statement]:
+        """The statements of a text that are new, bound one after the other as if all were."""
+        said_before = [digest for digest, number in self._checkpoint.resumed() if number <= self._last_said()]
+        created = {one.entry.name.lower(): one.entry for one in self._said.values() if isinstance(one, Create)}
+        for result in Session().carried_out(text):
+            statement, digest = result.statement, _digest(result.statement)
+            if not isinstance(statement, Create | Drop | TableChange | Set):
+                continue
+            if digest in said_before:
+                said_before.remove(digest)
+                continue
+            if isinstance(statement, Create) and (known := created.get(statement.entry.name.lower())) is not None:
+                if known == statement.entry:
+                    continue
+                raise CheckpointError(
+                    f"the checkpoint has another {known.kind} {known.name}{_as_text(known)}",
+                    "give it another name, drop the old one first, or start with an empty checkpoint",
+                )
+            if self.has_ended:
+                hint = "start it with an empty checkpoint"
+                raise CheckpointError("the run in this checkpoint has ended: nothing can be added to it", hint)
+            yield statement
 
     @property
     def queries(self) -> list[Query]:
@@ -112,8 +159,32 @@ class Driver:
 
     def end(self, stream: str) -> None:
         """No more rows of a stream will come than those that have been handed over."""
+        self._ends_at(self._stream(stream), 0)
+
+    def _ends_at(self, stream: StreamEntry, at: int) -> None:
+        name = stream.name.lower()
         with self._lock:
-            self._say(EndOfStream(self._stream(stream).name.lower()))
+            known = self._progress.streams.get(name)
+            if self._ends.get(name) != at and not (known is not None and known.has_ended):
+                self._say(EndOfStream(name, at))
+
+    def beat(self) -> bool:
+        """Have silent streams move on with the clock; whether a batch without rows would change an answer."""
+        with self._lock:
+            if self._is_busy or self._last is None:
+                return False
+            times = self._heartbeats.due(self._plan.streams, self._progress)
+            if not self._waits_for_time() or not self._progress.moved(times).can_advance(self._plan.used_streams):
+                return False
+            self._beats |= times
+            return True
+
+    def _waits_for_time(self) -> bool:
+        """Whether there are rows to become final, or results that end or are told again as time goes on."""
+        assert self._last is not None
+        queries = self._plan.queries
+        changing = any(one.slide is not None or update_pattern(one.plan) is not Pattern.MONOTONIC for one in queries)
+        return self._last.waiting > 0 or (self._last.kept > 0 and changing)
 
     def late(self, stream: str) -> pa.Table | None:
         """Rows that came too late; the newest are kept."""
@@ -131,6 +202,7 @@ class Driver:
                 "rows": found.news.rows,
                 "late": found.news.late,
                 "rejected": dict(found.news.rejected),
+                "unread": None if found.ends_at is None else max(found.ends_at - found.news.read, 0),
                 "watermark": None if found.watermark in (BEGINNING, FOREVER) else found.watermark,
             }
             for entry in self.session.catalog.entries(StreamEntry)
@@ -139,13 +211,19 @@ class Driver:
         last = self._last
         return {
             "streams": streams,
-            "queries": sorted(self._queries),
+            "queries": {query.name: {"started": query.started} for query in self.queries},
             "batch": None if last is None else last.number,
             "seconds": 0.0 if last is None else last.seconds,
             "state_rows": 0 if last is None else sum(metric.state_rows for metric in last.metrics),
             "state_bytes": 0 if last is None else last.state_bytes,
             "operators": [] if last is None else [metric._asdict() for metric in last.metrics],
+            "most_state_bytes": self._accounts.most_state_bytes,
+            "totals": self._accounts.totals(),
         }
+
+    def sharing(self) -> dict[str, int]:
+        """What the queries share: operators and streams, and how many there would be if every query ran alone."""
+        return sharing(self._plan)
 
     @property
     def watermark(self) -> int:
@@ -178,6 +256,12 @@ class Driver:
         if running is None or self._last is None:
             return []
         return [version for (stage, _), version in self._last.versions.items() if stage == running.stage]
+
+    def start_of(self, query: str) -> int | None:
+        """When a query started; time itself begins with the first row."""
+        running = next((one for one in self._plan.queries if one.name.lower() == query.lower()), None)
+        origin = self._progress.origin
+        return None if running is None or origin is None else max(running.start, origin)
 
     def logged(self, query: Query, mode: Mode) -> pa.Table:
         """What the log has of what a query told in a mode."""
@@ -230,10 +314,14 @@ class Driver:
             except WindrowError:
                 self.session.catalog.drop(statement.entry.name)
                 raise
-        number = max((self._taken, *self._said)) + 1
+        number = self._last_said() + 1
         self._checkpoint.log_statement(number, statement)
         self._said[number] = statement
         self._hear(statement, number)
+
+    def _last_said(self) -> int:
+        """The number of the newest statement; those that are over are not among the said any more."""
+        return max((self._taken, *self._said))
 
     def _take_up(self, statement: Create) -> None:
         """Refuse what cannot run before it is written down."""
@@ -246,7 +334,7 @@ class Driver:
 
     def _hear(self, statement: Said, number: int) -> None:
         if isinstance(statement, EndOfStream):
-            self._ended.add(statement.stream)
+            self._ends[statement.stream] = statement.at
         elif isinstance(statement, Tell):
             self._told[statement.query] = (*self._told.get(statement.query, ()), statement.form)
         elif isinstance(statement, Create) and isinstance(statement.entry, QueryEntry):
@@ -262,6 +350,7 @@ class Driver:
         elif isinstance(statement, Drop) and statement.name is not None:
             self._queries.pop(statement.name.lower(), None)
             self._told.pop(statement.name.lower(), None)
+            self._ends.pop(statement.name.lower(), None)
 
     def _recover(self) -> None:
         """What the checkpoint says has been said and has happened."""
@@ -286,7 +375,7 @@ class Driver:
     def finish(self, ended: set[str], job: Job) -> None:
         """Sources have ended. When all have, a batch takes time to its end, and another tells the last refreshes."""
         with self._lock:
-            self._ended |= ended
+            self._ends |= dict.fromkeys(ended, 0)
         if self.watermark != FOREVER:
             self._carry_out(None, job)
         if self.watermark == FOREVER and not self.has_ended:
@@ -321,11 +410,17 @@ class Driver:
         """Decide, log, run, commit, publish."""
         began = time.monotonic()
         number = 0 if self._last is None else self._last.number + 1
-        spec, statements = self._logged(number) or self._decided(number, telling)
         source = self.next_number - 1 if source_batch is None else source_batch
-        done = job(spec)
-        self._feed(spec.number, done)  # before the commit: after a crash sinks get the batch again, none is left out
-        self._commit(spec, statements, source, done, time.monotonic() - began)
+        self._is_busy = True
+        try:
+            spec, statements = self._logged(number) or self._decided(number, telling)
+            done = job(spec)
+            self._feed(
+                spec.number, done
+            )  # before the commit: after a crash sinks get the batch again, none is left out
+            self._commit(spec, statements, source, done, time.monotonic() - began)
+        finally:
+            self._is_busy = False
         self._publish()
 
     def _logged(self, number: int) -> tuple[BatchSpec, int] | None:
@@ -341,10 +436,11 @@ class Driver:
         """Take the statements that have come and make the plan of the batch."""
         with self._lock:
             new = [statement for number, statement in self._said.items() if number > self._taken]
-            self._taken = max((self._taken, *self._said))
+            self._taken = self._last_said()
             self._change_plan()
             slacks = {name: entry.slack for name, entry in self._plan.streams.items()}
-            progress = self._progress.with_streams(slacks).moved(self._moved_times())
+            progress = self._progress.with_streams(slacks).moved(self._beats).ending(self._ends)
+            self._beats = {}
             spec = BatchSpec(
                 number,
                 self.folder,
@@ -359,9 +455,6 @@ class Driver:
             )
             self._checkpoint.log_batch(spec, self._taken)
             return spec, self._taken
-
-    def _moved_times(self) -> dict[str, int]:
-        return dict.fromkeys(self._ended & self._plan.streams.keys(), FOREVER)
 
     def _change_plan(self) -> None:
         catalog = self.session.catalog
@@ -434,9 +527,13 @@ class Driver:
             sum(one.state_bytes for one in done),
             seconds,
             spec.telling is not None,
+            sum(one.waiting for one in done),
+            sum(one.kept for one in done),
         )
         self._checkpoint.commit(record)
         self._last = record
+        self._heartbeats.hear(record.progress)
+        self._accounts.add(record.metrics, record.state_bytes)
         self._checkpoint.collect(record, self._carried_out(statements))
 
     def _told_until(self, progress: Progress) -> int:
@@ -496,6 +593,14 @@ def _changes_of_tables(statements: Sequence[Said]) -> list[TableChange]:
         elif isinstance(statement, Drop) and statement.name is not None:
             changes = [change for change in changes if change.table.lower() != statement.name.lower()]
     return changes
+
+
+def _digest(statement: Statement) -> str:
+    return hashlib.sha256(repr(statement).encode()).hexdigest()
+
+
+def _as_text(entry: Entry) -> str:
+    return f": {entry.text}" if isinstance(entry, QueryEntry | WindowEntry) else ""
 
 
 def _streams_of(plan: Node) -> set[str]:

@@ -5,31 +5,36 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections.abc import Callable
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.batch import sql_type
 from windrow.catalog import StreamEntry
 from windrow.clock import Clock
 from windrow.errors import WindrowError
 from windrow.runtime.local.sources import rows_table, tables_of
-from windrow.runtime.spark import messages
+from windrow.runtime.progress import StreamProgress
+from windrow.runtime.spark import messages, spark_session
+from windrow.runtime.spark.background import Background
 from windrow.runtime.spark.bundles import Folder
 from windrow.runtime.spark.driver import Driver
 from windrow.runtime.spark.job import run_job
 from windrow.runtime.spark.router import PACKED
-from windrow.runtime.spark.sources import packed_rows, packed_stream, wake_stream
+from windrow.runtime.spark.sources import files_of, packed_rows, packed_stream, rows_of, wake_stream
 from windrow.runtime.spark.spark_errors import translated
-from windrow.runtime.spark.spark_session import own_session, prepared
+from windrow.runtime.spark.spark_session import named_sources, own_session, prepared
 from windrow.session import Result
+from windrow.units import FOREVER
 
-ROWS_A_BATCH = 1_000_000  # of a generator
+_BETWEEN_LOOKS = 0.25  # seconds
+ROWS_A_BATCH = 1_000_000  # of a generator, unless told otherwise
 
 
 class Engine(Driver):
@@ -42,7 +47,9 @@ class Engine(Driver):
         checkpoint: str | None = None,
         shards: int | None = None,
         clock: Clock | None = None,
+        rows_a_batch: int | None = None,
     ) -> None:
+        self._owns_spark = spark is None and SparkSession.getActiveSession() is None
         self.spark = prepared(spark or own_session(master))
         self._scratch = tempfile.TemporaryDirectory(prefix="windrow-")
         place = checkpoint or str(Path(self._scratch.name) / "checkpoint")
@@ -50,17 +57,30 @@ class Engine(Driver):
         self._wake_file = Path(self._scratch.name) / "wake"
         self._frames: dict[str, DataFrame] = {}
         self._last_push = 0
-        self._streaming: StreamingQuery | None = None
+        self._rows_a_batch = rows_a_batch or ROWS_A_BATCH
+        self._background: Background | None = None
+        self._awaited: set[str] = set()  # streams that need not end for a run to end
 
     def sql(self, text: str) -> list[Result]:
         """Carry out statements; queries, streams and table changes take effect with the next micro-batch."""
-        results = super().sql(text)
+        self._check()
+        before = self.session.catalog.entries(StreamEntry)
+        try:
+            return super().sql(text)
+        finally:
+            self._wake()
+            if self._background is not None and self.session.catalog.entries(StreamEntry) != before:
+                self._restart()
+
+    def resume(self, text: str) -> list[Result]:
+        results = super().resume(text)
         self._wake()
         return results
 
     def end(self, stream: str) -> None:
         """No more rows of a stream will come than those that have been handed over."""
-        super().end(stream)
+        entry = self._stream(stream)
+        self._ends_at(entry, self._pushes(entry.name.lower()) if entry in self._pushed_streams() else 0)
         self._wake()
 
     def stream(self, name: str, data: Any, timestamp: str, slack: str | None = None) -> None:
@@ -99,35 +119,156 @@ class Engine(Driver):
             os.utime(folder / name, ns=(self._last_push * 1_000_000,) * 2)
 
     def start(self) -> None:
-        """Run in the background until `stop`."""
-        self._streaming = self._writer().start()
+        """Run in the background until `stop`, or until all streams have ended; the next call tells what went wrong."""
+        self._check()
+        if self._background is None and not self.has_ended:
+            for stream in self.session.catalog.entries(StreamEntry):
+                if (rows := rows_of(stream)) is not None:
+                    self._ends_at(stream, rows)
+            self._wake()
+            self._background = Background(self._streaming(), self._watch)
 
     def stop(self) -> None:
-        if self._streaming is not None:
-            self._streaming.stop()
-            self._streaming = None
+        """End the background run; a micro-batch that was under way is run again with the next start."""
+        background, self._background = self._background, None
+        if background is not None:
+            background.stop()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Until all streams have ended or a time is over; whether the background run is over."""
+        if self._background is not None and not self._background.wait(seconds):
+            return False
+        self._check()
+        return True
+
+    def run(self, look: Callable[[], object] | None = None) -> None:
+        """Until all sources have ended: files are those that are there now. With an endless one, until interrupted.
+
+        `look` is called every now and then meanwhile.
+        """
+        self._check()
+        for stream in self.session.catalog.entries(StreamEntry):
+            if (files := files_of(stream)) is not None and not self.has_ended:
+                self._ends_at(stream, files)
+        self._awaited = {stream.name.lower() for stream in self._pushed_streams()}
+        self.start()
+        try:
+            while not self.wait(_BETWEEN_LOOKS):
+                if look is not None:
+                    look()
+        finally:
+            self._awaited = set()
+            self.stop()
 
     def step(self) -> None:
-        """Take everything that is there through the queries."""
-        self._start_and_wait()
+        """Take everything that is there through the queries; of an endless generator, one micro-batch."""
+        self._check()
+        if self._background is not None:
+            self._take_what_is_there(self._background)
+            self._check()
+            return
+        if self.has_ended:
+            return
+        self._wake()
+        streaming = self._streaming(availableNow=True)
+        try:
+            streaming.awaitTermination()
+        except Exception as error:
+            raise translated(error, spark_session.log_file) from error
+        self._tell_the_last()
 
-    def run(self) -> None:
-        """Until all sources have ended."""
-        self._start_and_wait()
-        sources = {stream.name.lower() for stream in self.session.catalog.entries(StreamEntry) if stream.connector}
-        nothing = self.spark.createDataFrame([("", "end", "", None)], PACKED)
-        self.finish(sources, partial(run_job, nothing))
+    def _take_what_is_there(self, background: Background) -> None:
+        """Of streams without end, what the next two micro-batches bring: the first may have begun before."""
+        if not any(map(self._is_endless, self.session.catalog.entries(StreamEntry))):
+            background.take_what_is_there()
+            return
+        enough = self.next_number + 2
+        while self.next_number < enough and not background.wait(0.05):
+            pass
+
+    def end_streams_without_source(self) -> None:
+        """Nobody will hand over rows."""
+        for stream in self._pushed_streams():
+            if not self.has_ended:
+                self.end(stream.name)
+
+    def _is_endless(self, stream: StreamEntry) -> bool:
+        if stream.connector is None:
+            return stream.name.lower() in self._frames
+        return rows_of(stream) is None and files_of(stream) is None
 
     def close(self) -> None:
         self.stop()
         self.session.close()
         self._scratch.cleanup()
+        if self._owns_spark:
+            self.spark.stop()
 
-    def _writer(self) -> DataStreamWriter:
+    def _check(self) -> None:
+        """Raise what ended the background run."""
+        if self._background is not None and self._background.is_over:
+            error = self._background.error
+            self.stop()
+            if error is not None:
+                raise translated(error, spark_session.log_file) from error
+
+    def _watch(self, streaming: StreamingQuery) -> bool:
+        """Looked after every now and then while it runs in the background; whether it is over."""
+        if self._is_through():
+            streaming.stop()
+            self._tell_the_last()
+            return True
+        if self.beat():
+            self._wake()
+        return False
+
+    def _is_through(self) -> bool:
+        """Whether all streams have ended, or are among those of which only the rows that are there are waited for."""
+        with self._lock:
+            if self._is_busy or self._last is None or self._taken < self._last_said():
+                return False
+            progress = self._progress.streams
+            streams = self.session.catalog.entries(StreamEntry)
+            return bool(streams) and all(self._is_read(entry, progress.get(entry.name.lower())) for entry in streams)
+
+    def _is_read(self, entry: StreamEntry, progress: StreamProgress | None) -> bool:
+        if progress is None or progress.has_ended:
+            return progress is not None
+        name = entry.name.lower()
+        return name in self._awaited and progress.news.read >= self._pushes(name)
+
+    def _tell_the_last(self) -> None:
+        """When all streams have ended, periodic queries tell their last refreshes."""
+        if self.watermark == FOREVER and not self.has_ended:
+            nothing = self.spark.createDataFrame([("", "end", "", None)], PACKED)
+            self.finish(set(), partial(run_job, nothing))
+
+    def _restart(self) -> None:
+        """Streams came or went: another query over the same checkpoint reads the sources that there are now."""
+        awaited = self._awaited
+        self.stop()
+        self._awaited = awaited
+        self.start()
+
+    def _pushed_streams(self) -> list[StreamEntry]:
         streams = self.session.catalog.entries(StreamEntry)
-        frames = [wake_stream(self.spark, self._wake_file), *(self._frame(stream) for stream in streams)]
-        writer = reduce(DataFrame.union, frames).writeStream.queryName("windrow")
-        return writer.foreachBatch(self._run).option("checkpointLocation", self._checkpoint.spark_folder)
+        return [stream for stream in streams if stream.connector is None and stream.name.lower() not in self._frames]
+
+    def _pushes(self, stream: str) -> int:
+        """How many times rows were handed over."""
+        return sum(1 for _ in self._pushed(stream).glob("*.arrow"))
+
+    def _streaming(self, **trigger: bool) -> StreamingQuery:
+        """Spark's query over all sources."""
+        streams = self.session.catalog.entries(StreamEntry)
+        try:
+            with named_sources(self.spark):
+                frames = [wake_stream(self.spark, self._wake_file), *(self._frame(stream) for stream in streams)]
+                writer = reduce(DataFrame.union, frames).writeStream.queryName("windrow").foreachBatch(self._run)
+                writer = writer.option("checkpointLocation", self._checkpoint.spark_folder)
+                return (writer.trigger(**trigger) if trigger else writer).start()
+        except PySparkException as error:
+            raise translated(error, spark_session.log_file) from error
 
     def _run(self, packed: DataFrame, number: int) -> None:
         self.micro_batch(number, partial(run_job, packed))
@@ -136,19 +277,7 @@ class Engine(Driver):
         given = self._frames.get(stream.name.lower())
         if given is not None:
             return packed_rows(given, stream.name.lower())
-        return packed_stream(self.spark, stream, self._pushed(stream.name), ROWS_A_BATCH)
-
-    def _start_and_wait(self) -> None:
-        if self.has_ended:
-            return
-        self._wake()
-        self._streaming = self._writer().trigger(availableNow=True).start()
-        try:
-            self._streaming.awaitTermination()
-        except Exception as error:
-            raise translated(error) from error
-        finally:
-            self._streaming = None
+        return packed_stream(self.spark, stream, self._pushed(stream.name), self._rows_a_batch)
 
     def _wake(self) -> None:
         """Have Spark make a micro-batch although no rows may have come."""

@@ -47,6 +47,8 @@ class Done:
     last_changes: Mapping[str, int]  # of answers, once all sources have ended
     state_bytes: int
     rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by stream and reason, when final
+    waiting: int = 0  # rows that are not final yet
+    kept: int = 0  # rows of state and of answers that time may still change
 
 
 def message(slot: int, stage: int, body: Rows | Done) -> tuple[int, int, bytes]:

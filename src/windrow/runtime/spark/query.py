@@ -48,6 +48,11 @@ class Query:
         self.subscribers: list[Subscriber] = []
         self.sink: tuple[Sink, Mode] | None = None  # unless shards write it
 
+    @property
+    def started(self) -> int | None:
+        """The first instant whose rows it has; None as long as it waits for a micro-batch, or for the first row."""
+        return self._engine.start_of(self.name)
+
     def answer(self, at: int | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
         return self._shown(self._engine.watermark - 1 if at is None else at, isinstance(self.plan, Sort | Limit))

@@ -47,6 +47,7 @@ def route(spec: BatchSpec, packed: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
             if source in spec.plan.streams:
                 for table in _tables(spec.plan, source, how, what, batch.column(3)[row]):
                     yield from router.take(source, table)
+                router.has_read(source, how, what)
     yield from router.finished()
 
 
@@ -57,11 +58,16 @@ def _tables(plan: RunningPlan, source: str, how: str, what: str, blob: pa.Scalar
     stream = plan.streams[source]
     if how == "numbers":
         assert stream.connector is not None
-        first, last = (int(word) for word in what.split("-"))
-        yield generator(str(stream.connector.arguments[0]), dict(stream.connector.options)).read(first, last)
+        made = generator(str(stream.connector.arguments[0]), dict(stream.connector.options))
+        yield made.read(*_numbers(what))
         return
     form = "arrow" if stream.connector is None else stream.connector.name
     yield from read_file(Path(unquote(urlsplit(what).path)), form, stream.columns)  # Hadoop writes file:/path
+
+
+def _numbers(what: str) -> tuple[int, int]:
+    first, last = what.split("-")
+    return int(first), int(last)
 
 
 class _Router:
@@ -87,6 +93,13 @@ class _Router:
         closings = None if intake.closed is None else intake.closed.waiting()
         if len(rows) or closings is not None:
             yield from self._sent(source, rows, closings)
+
+    def has_read(self, source: str, how: str, what: str) -> None:
+        """Count how far the source has come, in files or in rows of a generator."""
+        if how == "blob":
+            return
+        first, last = _numbers(what) if how == "numbers" else (0, 1)
+        self._news[source] = self._news.get(source, News()) + News(read=last - first)
 
     def finished(self) -> Iterator[pa.RecordBatch]:
         """What every shard has to know."""

@@ -66,6 +66,7 @@ class _Step:
 
     def run(self, received: Sequence[Rows]) -> Iterator[tuple[int, int, bytes]]:
         spec, state = self._spec, self._state
+        self._quiet = not any(part.rows for part in received)
         self._take_in(received)
         progress, segment = self._progress(received)
         results: dict[str, Batch] = {}
@@ -91,11 +92,17 @@ class _Step:
             {name: self._last_change(name) for name in state.answers} if progress.watermark == FOREVER else {},
             state.manifest.size,
             {name.lower(): dict(aside.reasons) for name, aside in self._rejected.items()},
+            sum(map(len, state.inboxes.values())),
+            self._kept(),
         )
         if saved.as_in_memory:
             KEPT.put((spec.folder.uri, self._stage, self._shard.number), spec.number, self._token, state)
         yield from sent
         yield messages.message(slot, DONE, done)
+
+    def _kept(self) -> int:
+        states = (node.state for node in self._state.graph.states(self._stage).values())
+        return sum(len(one) for one in (*states, *self._state.answers.values()) if one is not None)
 
     def _take_in(self, received: Sequence[Rows]) -> None:
         """Rows wait until they are final, changes of tables until their time has come."""
@@ -225,7 +232,7 @@ class _Step:
             if query.sink is not None and query.sink_mode in told:
                 write_sink(query.sink, told[query.sink_mode], self._spec.number, self._shard.number)
             if segment is not None and segment.end != FOREVER:
-                answer.tidy(segment.end, like)
+                (answer.tidy_now if self._quiet else answer.tidy)(segment.end, like)
         addresses = write_bundle(self._spec.folder, f"changes/{self._named()}", contents)
         return tuple(  # type: ignore[return-value]
             {name.split("/", 1)[1]: address for name, address in addresses.items() if name.startswith(kind)}

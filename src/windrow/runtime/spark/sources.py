@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.fs
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -55,6 +56,35 @@ def packed_stream(spark: SparkSession, stream: StreamEntry, pushed: Path, rows_a
     raise WindrowError(f"{connector.name} is not a source of streams", "parquet, csv, json, generator, rate or socket")
 
 
+def rows_of(stream: StreamEntry) -> int | None:
+    """How many rows a generator makes in all; None for other sources and for one that does not end."""
+    if stream.connector is None or stream.connector.name != "generator":
+        return None
+    return generator(str(stream.connector.arguments[0]), dict(stream.connector.options)).rows
+
+
+def files_of(stream: StreamEntry) -> int | None:
+    """How many files there are for a stream at this moment; None when it does not read files."""
+    if stream.connector is None or stream.connector.name not in ("parquet", "csv", "json"):
+        return None
+    system, path = pa.fs.FileSystem.from_uri(_uri(_existing(str(stream.connector.arguments[0]))))
+    if system.get_file_info(path).is_file:
+        return 1
+    found = system.get_file_info(pa.fs.FileSelector(path, recursive=True))
+    return sum(1 for one in found if one.is_file and _is_read(one.path[len(path) :], stream.connector.name))
+
+
+def _is_read(path: str, form: str) -> bool:
+    """Spark passes over what begins with a dot or an underscore, folders too."""
+    words = [word for word in path.split("/") if word]
+    hidden = any(word.startswith(".") or (word.startswith("_") and "=" not in word) for word in words)
+    return path.endswith(f".{form}") and not hidden
+
+
+def _uri(place: str) -> str:
+    return place if "://" in place else Path(place).as_uri()
+
+
 def packed_rows(rows: DataFrame, name: str) -> DataFrame:
     """Any DataFrame, its rows packed."""
 
@@ -97,7 +127,11 @@ def _files(spark: SparkSession, name: str, place: str, form: str, files: int | N
         .option("pathGlobFilter", f"*.{form}")
     )
     reader = reader.option("recursiveFileLookup", "true")
-    reader = reader.option("maxFilesPerTrigger", str(files)) if files else reader.option("maxBytesPerTrigger", "128m")
+    reader = (
+        reader.option("maxFilesPerTrigger", str(files))
+        if files
+        else reader.option("maxBytesPerTrigger", str(128 << 20))
+    )
     return reader.load(place).select(
         F.lit(name).alias("source"), F.lit("file").alias("how"), F.col("path").alias("what"), _no_blob()
     )

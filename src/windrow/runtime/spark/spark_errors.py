@@ -3,25 +3,99 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from collections.abc import Callable
+from os import environ
+from pathlib import Path
 
-from windrow.errors import WindrowError
+from windrow.errors import CheckpointError, WindrowError
+
+_AGAIN = "start again with the same checkpoint: nothing is lost"
+_JAVA = "run `make setup`, or install a Java of version 17 or later; JAVA_HOME names the one to use"
 
 
-def translated(error: BaseException) -> WindrowError:
-    """The Windrow error that is behind an error of Spark, or the first line of what Spark says."""
+def not_started(log: str) -> WindrowError:
+    """Why the Java machine did not come up, from what it printed."""
+    if "UnsupportedClassVersionError" in log or "Unrecognized VM option" in log:
+        return WindrowError(f"Spark could not be started: {_java()} is too old for it", _JAVA)
+    if "JAVA_HOME is not set" in log or "No such file" in log or "not found" in log:
+        return WindrowError("Spark could not be started: there is no Java", _JAVA)
+    last = next((line for line in reversed(log.splitlines()) if line.strip()), "it says nothing")
+    return WindrowError(f"Spark could not be started: {last.strip()}", _JAVA)
+
+
+def translated(error: BaseException, log: Path | None = None) -> WindrowError:
+    """The Windrow error that is behind an error of Spark, or what Spark says in the end."""
     text = str(error)
-    ours = re.search(r"windrow\.errors\.(\w+): (.*?)(?:\n  hint: (.*?))?\n", text + "\n")
-    if ours is not None:
-        return WindrowError(ours.group(2), ours.group(3))
-    if "JAVA_GATEWAY_EXITED" in text:
-        return WindrowError(
-            "Spark could not be started: there is no Java 17 or later", "run `make setup`, or install one"
-        )
-    for line in text.splitlines():
-        inside = re.match(r"\s*(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.*)", line)
-        if inside is not None and "Traceback" not in line and inside.group(1) != "PythonException":
-            return WindrowError(f"Spark stopped: {inside.group(1)}: {inside.group(2)}", _HINT)
-    return WindrowError(f"Spark stopped: {text.splitlines()[0] if text else type(error).__name__}", _HINT)
+    ours = re.findall(r"windrow\.errors\.(\w+): (.*?)(?:\n  hint: (.*?))?(?=\n|$)", text)
+    if ours:
+        kind, message, hint = ours[-1]
+        return (CheckpointError if kind == "CheckpointError" else WindrowError)(message, hint or None)
+    for sign, found in _KNOWN:
+        if (seen := re.search(sign, text)) is not None:
+            return found(seen, text)
+    details = "" if log is None else f"; Spark's log is {log}"
+    return WindrowError(f"Spark stopped: {_cause(text) or type(error).__name__}", _AGAIN + details)
 
 
-_HINT = "start again with the same checkpoint: nothing is lost; windrow.runtime.spark logs have the details"
+def _worker_lost(found: re.Match[str], text: str) -> WindrowError:
+    hint = f"{_AGAIN}. If it happens again, give the machine more memory, or the engine more shards"
+    return WindrowError("a worker of Spark was lost, and so were those that took its place", hint)
+
+
+def _out_of_memory(found: re.Match[str], text: str) -> WindrowError:
+    where = "Spark's Java machine" if "java.lang" in found[0] else "a worker"
+    hint = f"{_AGAIN}. Give it more (spark.driver.memory, spark.executor.memory), or use more shards or shorter windows"
+    return WindrowError(f"{where} ran out of memory", hint)
+
+
+def _no_name(found: re.Match[str], text: str) -> WindrowError:
+    hint = "name it: spark.readStream.name('trades').format(...).load(); so its place in it is found after a restart"
+    return WindrowError("a DataFrame that a stream is made of reads a source without a name", hint)
+
+
+def _other_sources(found: re.Match[str], text: str) -> WindrowError:
+    hint = "give the engine an empty folder, or the statements that the checkpoint was made with"
+    return CheckpointError(f"the checkpoint is of other sources: {_cause(text)}", hint)
+
+
+def _nobody_there(found: re.Match[str], text: str) -> WindrowError:
+    return WindrowError("a source could not be reached: the connection was refused", f"start it, then {_AGAIN}")
+
+
+def _function_failed(found: re.Match[str], text: str) -> WindrowError:
+    """The last frame that is neither Spark's nor ours is where the user's function went wrong."""
+    frames = re.findall(r'File "([^"]+)", line (\d+), in (\S+)', text)
+    theirs = [
+        frame for frame in frames if not re.search(r"/(pyspark|windrow|py4j)/|pyspark\.zip|/lib/python3", frame[0])
+    ]
+    where = f" ({theirs[-1][2]}, {theirs[-1][0]} line {theirs[-1][1]})" if theirs else ""
+    return WindrowError(f"a function failed{where}: {_cause(text)}", f"mend it, then {_AGAIN}")
+
+
+_KNOWN: tuple[tuple[str, Callable[[re.Match[str], str], WindrowError]], ...] = (
+    (r"java\.lang\.OutOfMemoryError|\bMemoryError\b|Unable to allocate|malloc of size", _out_of_memory),
+    (r"Python worker exited unexpectedly|ExecutorLostFailure|WORKER_CRASHED", _worker_lost),
+    (r"UNNAMED_STREAMING_SOURCES", _no_name),
+    (r"STREAMING_QUERY_EVOLUTION|There are \[\d+\] sources in the checkpoint", _other_sources),
+    (r"Connection refused", _nobody_there),
+    (r"Traceback \(most recent call last\)", _function_failed),
+)
+
+
+def _cause(text: str) -> str:
+    """The innermost exception that the text tells of, without the names of packages."""
+    found = re.findall(r"^\s*(?:Caused by: )?(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.+)$", text, re.MULTILINE)
+    inner = [f"{name}: {message}" for name, message in found if name not in _WRAPPINGS]
+    return inner[-1] if inner else (text.splitlines() or [""])[0]
+
+
+_WRAPPINGS = ("PythonException", "SparkException", "Py4JJavaError", "Py4JException", "StreamingQueryException")
+
+
+def _java() -> str:
+    """The Java that Spark takes, as it calls itself."""
+    home = environ.get("JAVA_HOME")
+    command = str(Path(home) / "bin" / "java") if home else "java"
+    said = subprocess.run([command, "-version"], capture_output=True, text=True, check=False).stderr
+    return next(iter(said.splitlines()), command)

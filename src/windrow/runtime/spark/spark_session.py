@@ -1,13 +1,24 @@
-"""The Spark session that an engine runs on: one of its own, or the one that the user has."""
+"""The Spark session that an engine runs on: one of its own, or the one that the user has.
+
+What the Java machine of an own session has to say goes to a log file, not to the terminal.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from windrow.runtime.spark.data_sources import Log, Numbers, Wake
+from windrow.runtime.spark.spark_errors import not_started
 
 # Spark binds sources to their offsets by position unless they have names: streams could not come and go.
 _NEEDED = {
@@ -21,29 +32,72 @@ _OWN = {
     "spark.sql.adaptive.enabled": "false",  # stages are small and their partitions are chosen
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.streaming.metricsEnabled": "false",
+    "spark.sql.streaming.pollingDelay": "50ms",
     "spark.python.worker.reuse": "true",
-    "spark.driver.host": "localhost",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.log.level": "ERROR",
+    "spark.log.level": "WARN",
 }
+_IN_THIS_MACHINE = {"spark.driver.host": "localhost", "spark.driver.bindAddress": "127.0.0.1"}
+_ATTEMPTS = 4  # a task is tried this often before the query stops; Spark's own number on clusters
 
 
 def own_session(master: str | None) -> SparkSession:
-    """A session of our own: in this process unless a master is named."""
+    """A session of our own: in this process unless a master is named. One that runs already is used."""
+    if SparkContext._active_spark_context is not None:
+        return SparkSession.builder.getOrCreate()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers have what this process has
-    builder = SparkSession.builder.appName("windrow").master(master or f"local[{os.cpu_count() or 2}]")
-    settings = {**_NEEDED, **_OWN}
-    if master is not None and not master.startswith("local"):
-        settings = {name: value for name, value in settings.items() if not name.startswith("spark.driver.")}
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
+    master = _with_attempts(master or f"local[{os.cpu_count() or 2}]")
+    here = _IN_THIS_MACHINE if master.startswith("local") else {}
+    settings = {"spark.app.name": "windrow", "spark.master": master, **_NEEDED, **_OWN, **here}
+    conf = SparkConf().setAll(list(settings.items()))
+    if SparkContext._gateway is None:
+        _launch(conf)
+    SparkContext(conf=conf)
+    return SparkSession.builder.getOrCreate()
 
 
 def prepared(spark: SparkSession) -> SparkSession:
-    """What an engine needs of any session."""
-    for name, value in _NEEDED.items():
-        spark.conf.set(name, value)
+    """A session that knows Windrow's sources."""
     for source in (Numbers, Wake, Log):
         spark.dataSource.register(source)
     return spark
+
+
+@contextmanager
+def named_sources(spark: SparkSession) -> Iterator[None]:
+    """What a streaming query of ours has to find when it is made and started; the user's own queries go on without."""
+    before = {name: spark.conf.get(name, None) for name in _NEEDED}
+    for name, value in _NEEDED.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, old)
+
+
+def _with_attempts(master: str) -> str:
+    """A lost worker ends no local run: Spark tries a task once there unless told otherwise."""
+    if master == "local":
+        return f"local[1,{_ATTEMPTS}]"
+    if master.startswith("local[") and "," not in master:
+        return f"{master[:-1]},{_ATTEMPTS}]"
+    return master
+
+
+def _launch(conf: SparkConf) -> None:
+    """Start the Java machine with its output in a file."""
+    handle, name = tempfile.mkstemp(prefix="windrow-spark-", suffix=".log")
+    with os.fdopen(handle, "wb") as file:
+        try:
+            gateway = launch_gateway(conf, {"stdout": file, "stderr": file})  # type: ignore[no-untyped-call]
+        except PySparkRuntimeError as error:
+            raise not_started(Path(name).read_text(errors="replace")) from error
+    SparkContext._ensure_initialized(gateway=gateway)
+    global log_file
+    log_file = Path(name)
+
+
+log_file: Path | None = None

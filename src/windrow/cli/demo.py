@@ -1,0 +1,101 @@
+"""`windrow demo`: what the queries of the showcase ask, their answers as they change, and what it took."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow.parquet
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from windrow.cli.questions import questions
+from windrow.cli.run import show_run, size_text
+from windrow.connect import connect
+from windrow.errors import WindrowError
+from windrow.runtime.spark import Engine
+
+_SHOWCASE = Path("examples") / "traffic.cql"
+_BATCH_ROWS = 30_000  # a minute of each link, so that there is something to watch
+
+
+def run_demo(console: Console, master: str | None) -> None:
+    """The showcase on Spark, explained."""
+    text = _showcase().read_text(encoding="utf-8")
+    asked = questions(text)
+    _introduce(console, asked)
+    folder = Path(tempfile.mkdtemp(prefix="windrow-demo-"))
+    with console.status("Starting Spark ..."):
+        engine = connect(master=master, checkpoint=str(folder / "checkpoint"), rows_a_batch=_BATCH_ROWS)
+    try:
+        engine.resume(text)
+        began = time.monotonic()
+        show_run(engine, asked, console)
+        _conclude(console, engine, time.monotonic() - began, _written(engine, folder))
+    finally:
+        engine.close()
+
+
+def _showcase() -> Path:
+    for place in (Path(), Path(__file__).parents[3]):
+        if (place / _SHOWCASE).exists():
+            return place / _SHOWCASE
+    raise WindrowError(f"there is no {_SHOWCASE}", "run this in a copy of Windrow's repository")
+
+
+def _introduce(console: Console, asked: Mapping[str, str]) -> None:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, question in asked.items():
+        table.add_row(Text(name, style="bold"), question)
+    said = Text.assemble(
+        "Two network links report every connection they see, about 500 a second each. ",
+        f"{len(asked)} questions are kept answered all the time: ",
+        "every answer changes when a connection comes, and again when an old one leaves its window. ",
+        "Twelve minutes of traffic go by as fast as Spark can take them.",
+    )
+    console.print(Panel(said, title="Windrow", title_align="left", border_style="cyan"))
+    console.print(table)
+    console.print()
+
+
+def _written(engine: Engine, folder: Path) -> Path:
+    """The last answer of every query, and all that it told, as files."""
+    for query in engine.queries:
+        told = query.changes() if query.slide is None else query.refreshes()
+        for kind, table in (("answers", query.latest_answer()), ("told", told)):
+            (folder / kind).mkdir(exist_ok=True)
+            pyarrow.parquet.write_table(table, folder / kind / f"{query.name}.parquet")
+    return folder
+
+
+def _conclude(console: Console, engine: Engine, seconds: float, folder: Path) -> None:
+    status, shared = engine.status(), engine.sharing()
+    rows = sum(stream["rows"] for stream in status["streams"].values())
+    dearest = ", ".join(f"{one['operator'].split()[0]} {one['seconds']:.1f} s" for one in status["totals"][:4])
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_row(
+        Text("shared", style="bold"),
+        f"{len(engine.queries)} queries read each of {shared['streams_read']} streams once; one by one they would read "
+        f"them {shared['streams_read_alone']} times. {shared['operators']} operators run instead of "
+        f"{shared['operators_alone']}.",
+    )
+    table.add_row(
+        Text("cost", style="bold"),
+        f"{rows:,} rows in {seconds:.0f} s ({rows / seconds:,.0f} rows/s) on {engine.shards} shards, "
+        f"{status['batch'] + 1} micro-batches; most state {size_text(status['most_state_bytes'])}. "
+        f"Dearest: {dearest}.",
+    )
+    table.add_row(
+        Text("results", style="bold"),
+        f"{folder}: answers/ has the last answer of every query and told/ all its changes, as Parquet;\n"
+        f"checkpoint/ is what an interrupted run goes on from.",
+    )
+    table.add_row(
+        Text("next", style="bold"),
+        "windrow run examples/traffic.cql runs the same file; windrow explain examples/traffic.cql shows the plans.",
+    )
+    console.print(table)

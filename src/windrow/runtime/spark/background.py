@@ -1,0 +1,62 @@
+"""A streaming query in the background, with a thread beside it that looks after it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+_BETWEEN_LOOKS = 0.1  # seconds
+
+
+class Background:
+    """`watch` is called every now and then, until it says that the run is over or something goes wrong."""
+
+    def __init__(self, streaming: StreamingQuery, watch: Callable[[StreamingQuery], bool]) -> None:
+        self._streaming = streaming
+        self._watch = watch
+        self._stopping = threading.Event()
+        self._over = threading.Event()
+        self.error: BaseException | None = None
+        self._thread = threading.Thread(target=self._look_after, name="windrow", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_over(self) -> bool:
+        return self._over.is_set()
+
+    def wait(self, seconds: float | None) -> bool:
+        """Until it is over, in short waits that an interrupt can end."""
+        return self._over.wait(seconds)
+
+    def take_what_is_there(self) -> None:
+        try:
+            self._streaming.processAllAvailable()
+        except Exception as error:
+            self._fail(error)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+        self._streaming.stop()
+        self._over.set()
+
+    def _look_after(self) -> None:
+        try:
+            while not self._stopping.wait(_BETWEEN_LOOKS):
+                if not self._streaming.isActive:
+                    failed = self._streaming.exception()
+                    if failed is not None:
+                        raise failed
+                    break
+                if self._watch(self._streaming):
+                    break
+        except Exception as error:
+            self._fail(error)
+        self._over.set()
+
+    def _fail(self, error: BaseException) -> None:
+        self.error = self.error or error
+        self._over.set()

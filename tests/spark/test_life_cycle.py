@@ -1,0 +1,160 @@
+"""An engine on Spark from start to end: in the background, with statements as it runs, interrupted, taken up again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import windrow
+from windrow.errors import WindrowError
+from windrow.units import SECOND
+
+CREATE = "CREATE STREAM s (ts TIMESTAMP, k INT) TIMESTAMP BY ts"
+
+
+def rows(*times: int, k: int = 1) -> pa.Table:
+    return pa.table({"ts": pa.array([t * SECOND for t in times], pa.timestamp("us", "UTC")), "k": [k] * len(times)})
+
+
+def answer(engine: Any, query: str) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = engine[query].answer().to_pylist()
+    return found
+
+
+def test_statements_take_effect_while_it_runs(spark: SparkSession, tmp_path: Path) -> None:
+    engine = windrow.connect(spark=spark, checkpoint=str(tmp_path))
+    engine.sql(f"{CREATE}; CREATE QUERY before AS SELECT k, COUNT(*) AS n FROM s [RANGE 1 HOUR] GROUP BY k")
+    engine.start()
+    engine.push("s", rows(1, 2, 3))
+    engine.step()
+    assert answer(engine, "before") == [{"k": 1, "n": 2}]  # 3 is not final yet
+    assert engine["before"].started == SECOND
+
+    engine.sql("CREATE QUERY since AS SELECT k, COUNT(*) AS n FROM s [RANGE 1 HOUR] GROUP BY k")
+    engine.push("s", rows(4, 5, k=2))
+    engine.step()
+    assert engine["since"].started == 3 * SECOND + 1
+    assert answer(engine, "since") == [{"k": 2, "n": 1}]
+
+    # Another stream: Spark's query starts again on the same checkpoint, and nothing is read twice.
+    engine.sql("DROP QUERY since; CREATE STREAM t (ts TIMESTAMP, k INT) TIMESTAMP BY ts")
+    engine.sql("CREATE QUERY both AS SELECT s.k FROM s [RANGE 1 HOUR], t [RANGE 1 HOUR] WHERE s.k = t.k")
+    engine.push("s", rows(6, 7, k=3))
+    engine.push("t", rows(6, 7, k=3))
+    engine.step()
+    assert answer(engine, "both") == [{"k": 3}]
+    with pytest.raises(WindrowError, match="there is no query since"):
+        engine["since"]
+
+    engine.sql("DROP QUERY both; DROP STREAM t")
+    engine.push("s", rows(8, 9, k=4))
+    engine.end("s")
+    assert engine.wait()
+    assert engine.has_ended
+    last = {row["k"]: row["n"] for row in engine["before"].latest_answer().to_pylist()}
+    assert last == {1: 3, 2: 2, 3: 2, 4: 2}
+    assert engine.status()["streams"]["s"]["rows"] == 9
+    engine.close()
+
+
+def test_a_run_of_files_beside_an_endless_source(spark: SparkSession, tmp_path: Path) -> None:
+    """The files end, the generator goes on, Ctrl-C ends the run; a second run goes on where the first one was."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    pa.parquet.write_table(rows(1, 2), folder / "a.parquet")
+    statements = f"""
+        CREATE STREAM f (ts TIMESTAMP, k INT) FROM parquet('{folder}') TIMESTAMP BY ts;
+        CREATE STREAM g (ts TIMESTAMP, symbol STRING, price DECIMAL(18, 4), size BIGINT, venue STRING)
+        FROM generator('trades', rate => 1000) TIMESTAMP BY ts;
+        CREATE QUERY counted AS SELECT COUNT(*) AS n FROM g [RANGE UNBOUNDED];
+        CREATE QUERY of_files AS SELECT COUNT(*) AS n FROM f [RANGE UNBOUNDED]
+    """
+
+    def interrupted_run(wanted: int) -> int:
+        engine = windrow.connect(spark=spark, checkpoint=str(tmp_path / "checkpoint"))
+        engine._rows_a_batch = 2_000
+        engine.resume(statements)
+
+        def interrupt() -> None:
+            while engine.status()["streams"].get("g", {"rows": 0})["rows"] < wanted:
+                threading.Event().wait(0.1)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+        threading.Thread(target=interrupt, daemon=True).start()
+        with pytest.raises(KeyboardInterrupt):
+            engine.run()
+        status = engine.status()
+        assert status["streams"]["f"]["rows"] == 2
+        assert status["streams"]["f"]["unread"] == 0
+        (counted,) = answer(engine, "counted")
+        assert counted["n"] <= status["streams"]["g"]["rows"]
+        engine.close()
+        return int(status["streams"]["g"]["rows"])
+
+    first = interrupted_run(4_000)
+    assert interrupted_run(first + 4_000) > first
+
+
+def test_what_fails_in_the_background_is_told_by_the_next_call(spark: SparkSession, tmp_path: Path) -> None:
+    def wrong(value: int) -> int:
+        raise ValueError(f"cannot take {value}")
+
+    engine = windrow.connect(spark=spark, checkpoint=str(tmp_path))
+    rate = spark.readStream.name("rate").format("rate").option("rowsPerSecond", "10").load()
+    engine.stream("r", rate.select("timestamp", F.udf(wrong, "bigint")("value").alias("v")), timestamp="timestamp")
+    engine.query("SELECT COUNT(*) AS n FROM r [RANGE 1 MINUTE]")
+    engine.start()
+    with pytest.raises(WindrowError, match=r"a function failed \(wrong, .*test_life_cycle.py line \d+\): ValueError"):
+        engine.wait()
+    engine.close()
+
+
+def test_a_session_of_the_user_needs_only_names_of_sources(spark: SparkSession, tmp_path: Path) -> None:
+    """He need not know of the settings; they are there when Windrow's query starts, and only then."""
+    setting = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+    spark.conf.set(setting, "false")
+    try:
+        nameless = spark.readStream.format("rate").load()
+        engine = windrow.connect(spark=spark, checkpoint=str(tmp_path))
+        engine.stream("r", nameless, timestamp="timestamp")
+        with pytest.raises(WindrowError, match="reads a source without a name"):
+            engine.start()
+        assert spark.conf.get(setting) == "false"
+        engine.close()
+    finally:
+        spark.conf.set(setting, "true")
+
+
+@pytest.mark.parametrize(
+    ("java", "message"),
+    [
+        (None, "there is no Java"),
+        ("echo 'java.lang.UnsupportedClassVersionError: class file version 61.0' >&2; exit 1", "is too old for it"),
+    ],
+    ids=["no Java", "an old Java"],
+)
+def test_spark_that_does_not_start(java: str | None, message: str, tmp_path: Path) -> None:
+    if java is not None:
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin" / "java").write_text(f"#!/bin/sh\n{java}\n")
+        (tmp_path / "bin" / "java").chmod(0o755)
+    (tmp_path / "empty.cql").write_text(CREATE)
+    command = [str(Path(sys.executable).with_name("windrow")), "run", str(tmp_path / "empty.cql")]
+    environment = os.environ | {"JAVA_HOME": str(tmp_path)}
+    finished = subprocess.run(command, capture_output=True, text=True, env=environment)
+
+    assert finished.returncode == 1
+    assert finished.stderr.splitlines()[0].startswith("Spark could not be started: ")
+    assert message in finished.stderr
+    assert "Traceback" not in finished.stderr
