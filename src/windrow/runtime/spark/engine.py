@@ -27,9 +27,9 @@ from windrow.runtime.spark.bundles import Folder
 from windrow.runtime.spark.driver import Driver
 from windrow.runtime.spark.job import run_job
 from windrow.runtime.spark.router import PACKED
-from windrow.runtime.spark.sources import files_of, packed_rows, packed_stream, rows_of, wake_stream
+from windrow.runtime.spark.sources import check_named, files_of, packed_rows, packed_stream, rows_of, wake_stream
 from windrow.runtime.spark.spark_errors import translated
-from windrow.runtime.spark.spark_session import named_sources, own_session, prepared
+from windrow.runtime.spark.spark_session import own_session, prepared
 from windrow.session import Result
 from windrow.units import FOREVER
 
@@ -95,6 +95,7 @@ class Engine(Driver):
                 self.push(name, table)
             self.end(name)
             return
+        check_named(data)
         self._frames[name.lower()] = data
         self._declare(name, [(f.name, f.dataType.simpleString()) for f in data.schema.fields], timestamp, slack)
 
@@ -262,11 +263,10 @@ class Engine(Driver):
         """Spark's query over all sources."""
         streams = self.session.catalog.entries(StreamEntry)
         try:
-            with named_sources(self.spark):
-                frames = [wake_stream(self.spark, self._wake_file), *(self._frame(stream) for stream in streams)]
-                writer = reduce(DataFrame.union, frames).writeStream.queryName("windrow").foreachBatch(self._run)
-                writer = writer.option("checkpointLocation", self._checkpoint.spark_folder)
-                return (writer.trigger(**trigger) if trigger else writer).start()
+            frames = [wake_stream(self.spark, self._wake_file), *(self._frame(stream) for stream in streams)]
+            writer = reduce(DataFrame.union, frames).writeStream.queryName("windrow").foreachBatch(self._run)
+            writer = writer.option("checkpointLocation", self._checkpoint.spark_folder)
+            return (writer.trigger(**trigger) if trigger else writer).start()
         except PySparkException as error:
             raise translated(error, spark_session.log_file) from error
 

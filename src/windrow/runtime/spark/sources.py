@@ -99,6 +99,16 @@ def packed_rows(rows: DataFrame, name: str) -> DataFrame:
     return rows.mapInArrow(pack, PACKED)
 
 
+def check_named(rows: DataFrame) -> None:
+    """Spark finds the place in a source again by its name; a DataFrame made before `connect` may read one without."""
+    leaves = rows._jdf.queryExecution().analyzed().collectLeaves()
+    for place in range(leaves.size()):
+        leaf = leaves.apply(place)
+        if leaf.isStreaming() and "Unassigned" in leaf.sourceIdentifyingName().toString():
+            hint = "after windrow.connect write spark.readStream.name('trades').format(...).load()"
+            raise WindrowError("the DataFrame reads a source without a name", hint)
+
+
 def wake_stream(spark: SparkSession, file: Path) -> DataFrame:
     """Moves whenever the number in a file does: for statements and heartbeats when sources are silent."""
     source = spark.readStream.name("windrow_wake").format(WAKE).option("path", str(file)).load()

@@ -49,11 +49,6 @@ def _out_of_memory(found: re.Match[str], text: str) -> WindrowError:
     return WindrowError(f"{where} ran out of memory", hint)
 
 
-def _no_name(found: re.Match[str], text: str) -> WindrowError:
-    hint = "name it: spark.readStream.name('trades').format(...).load(); so its place in it is found after a restart"
-    return WindrowError("a DataFrame that a stream is made of reads a source without a name", hint)
-
-
 def _other_sources(found: re.Match[str], text: str) -> WindrowError:
     hint = "give the engine an empty folder, or the statements that the checkpoint was made with"
     return CheckpointError(f"the checkpoint is of other sources: {_cause(text)}", hint)
@@ -76,7 +71,6 @@ def _function_failed(found: re.Match[str], text: str) -> WindrowError:
 _KNOWN: tuple[tuple[str, Callable[[re.Match[str], str], WindrowError]], ...] = (
     (r"java\.lang\.OutOfMemoryError|\bMemoryError\b|Unable to allocate|malloc of size", _out_of_memory),
     (r"Python worker exited unexpectedly|ExecutorLostFailure|WORKER_CRASHED", _worker_lost),
-    (r"UNNAMED_STREAMING_SOURCES", _no_name),
     (r"STREAMING_QUERY_EVOLUTION|There are \[\d+\] sources in the checkpoint", _other_sources),
     (r"Connection refused", _nobody_there),
     (r"Traceback \(most recent call last\)", _function_failed),

@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -56,26 +54,12 @@ def own_session(master: str | None) -> SparkSession:
 
 
 def prepared(spark: SparkSession) -> SparkSession:
-    """A session that knows Windrow's sources."""
+    """What an engine needs of any session: sources can be given names only while the settings are on."""
+    for name, value in _NEEDED.items():
+        spark.conf.set(name, value)
     for source in (Numbers, Wake, Log):
         spark.dataSource.register(source)
     return spark
-
-
-@contextmanager
-def named_sources(spark: SparkSession) -> Iterator[None]:
-    """What a streaming query of ours has to find when it is made and started; the user's own queries go on without."""
-    before = {name: spark.conf.get(name, None) for name in _NEEDED}
-    for name, value in _NEEDED.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
 
 
 def _with_attempts(master: str) -> str:
