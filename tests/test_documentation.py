@@ -86,9 +86,29 @@ def rewritten(page: str) -> str:
     return "".join([*pieces, page[position:]])
 
 
+@pytest.fixture(scope="module")
+def spark() -> Iterator[None]:
+    """Engines on Spark of all pages find this session and leave it running."""
+    from pyspark import SparkContext
+
+    from windrow.runtime.spark.spark_session import own_session
+
+    is_ours = SparkContext._active_spark_context is None
+    session = own_session("local[2]")
+    yield
+    if is_ours:
+        session.stop()
+
+
 @pytest.mark.parametrize("page", EXECUTED, ids=named)
-def test_examples_give_what_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_give_what_is_shown(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     text = page.read_text(encoding="utf-8")
+    if re.search(
+        r"windrow\.connect\((?!local=True)", "".join(one.text for one in blocks(text) if one.language == "python")
+    ):
+        request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)
     if REWRITE:
         text = rewritten(text)
