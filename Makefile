@@ -3,7 +3,7 @@
 
 BIN := .venv/bin
 SOAKED := tests/test_answer_law.py tests/test_output_streams.py tests/test_expressions.py tests/test_optimizer.py \
-	tests/test_round_trip.py tests/engine
+	tests/test_round_trip.py tests/test_recovery.py tests/engine
 
 .PHONY: help setup demo test soak check format bench lock clean
 
@@ -19,7 +19,8 @@ demo: setup ## run eight queries over network traffic on Spark, live in the term
 test: setup ## run the tests; ARGS="-k name" picks some
 	@$(BIN)/python -m pytest $(ARGS)
 
-soak: setup ## run the generated tests with ever new seeds until one fails; stop it with Ctrl-C
+soak: setup ## kill drivers, fill disks and memory; then generated tests with new seeds until one fails or Ctrl-C
+	@$(BIN)/python scripts/soak.py
 	@while HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -x $(SOAKED); do :; done
 
 check: setup ## format, lint, types, layers: what must hold besides the tests

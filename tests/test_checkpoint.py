@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.fs
 import pytest
 from interrupted import over_time
 from shard_runs import ShardsInProcess
@@ -15,10 +17,12 @@ from shard_runs import ShardsInProcess
 from windrow.errors import CheckpointError
 from windrow.runtime.local import Engine
 from windrow.runtime.spark import checkpoint as checkpoints
-from windrow.runtime.spark import shard_state
+from windrow.runtime.spark import disk_cache, shard_state, worker_memory
 from windrow.runtime.spark.batch_spec import BatchSpec
+from windrow.runtime.spark.bundles import Folder
 from windrow.runtime.spark.messages import Done
 from windrow.runtime.spark.shard_state import KEPT, read_state
+from windrow.runtime.spark.worker_memory import WorkerMemory
 from windrow.state import batches
 
 STREAM = "CREATE STREAM a (t TIMESTAMP, k BIGINT, s STRING) TIMESTAMP BY t"
@@ -44,7 +48,7 @@ def stepped(engine: ShardsInProcess, seconds: range) -> None:
         engine.step()
 
 
-def an_engine(place: Path, shards: int = 2) -> ShardsInProcess:
+def an_engine(place: Path | str, shards: int = 2) -> ShardsInProcess:
     engine = ShardsInProcess(shards, checkpoint=str(place))
     if not engine.queries:
         engine.sql(STREAM)
@@ -240,3 +244,87 @@ def test_answers_can_be_asked_of_a_dictionary_with_gaps(tmp_path: Path, monkeypa
         engine.step()
     assert engine["counted"].answer().column("s").to_pylist()[-1].startswith("only in")
     assert isinstance(engine["counted"].answer(), pa.Table)
+
+
+@pytest.fixture
+def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A checkpoint on a file system that is not this machine's: `far://` counts what is read from it."""
+
+    def opened(folder: Folder) -> tuple[pa.fs.FileSystem, str]:
+        return pa.fs.SubTreeFileSystem(str(tmp_path / "far"), pa.fs.LocalFileSystem()), folder.uri.split("://")[1]
+
+    (tmp_path / "far").mkdir()
+    monkeypatch.setattr(Folder, "_open", opened)
+    monkeypatch.setenv("WINDROW_CACHE", str(tmp_path / "near"))
+    return "far://checkpoint"
+
+
+def test_a_far_checkpoint_is_read_through_a_cache_on_the_disk(
+    far: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache that is there saves reading, one that is damaged or gone is made again, and answers are the same."""
+    near, there = an_engine(tmp_path / "undisturbed"), an_engine(far)
+    fetched: list[str] = []
+    read = Folder.read
+
+    def counting(folder: Folder, name: str) -> bytes:
+        if name.startswith("pieces/"):
+            fetched.append(name)
+        return read(folder, name)
+
+    monkeypatch.setattr(Folder, "read", counting)
+    cached = tmp_path / "near"
+    for second in range(8):
+        stepped(near, range(second, second + 1))
+        KEPT.clear()
+        stepped(there, range(second, second + 1))
+        bundles = [path for path in cached.rglob("*") if path.is_file() and "pieces" in path.name]
+        assert bundles
+        if second == 3:
+            assert not fetched, "all that is read was written here"
+            for path in bundles:
+                _break(path, False)
+        if second == 4:
+            assert fetched, "what was damaged is fetched"
+            fetched.clear()
+            for path in bundles:
+                path.unlink()
+        if second == 5:
+            assert fetched, "what was gone is fetched"
+    for name in ("counted", "named"):
+        assert over_time(near[name].changes()) == over_time(there[name].changes())
+
+
+def test_a_cache_does_not_outgrow_its_bound(far: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_cache, "CACHE_BYTES", 100_000)
+    stepped(an_engine(far), range(12))
+    assert sum(path.stat().st_size for path in (tmp_path / "near").rglob("*") if path.is_file()) <= 100_000
+
+
+@dataclass
+class Sized:
+    size: int
+
+
+def test_a_worker_keeps_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_memory, "KEPT_BYTES", 100)
+    memory = WorkerMemory[Sized]()
+    for shard in range(4):
+        memory.put(("here", 1, shard), 7, f"token {shard}", Sized(40))
+    assert memory.size == 80, "the two that were used last"
+    assert memory.take(("here", 1, 0), "token 0") is None
+    assert memory.take(("here", 1, 3), "another token") is None, "it went on elsewhere"
+    assert memory.take(("here", 1, 2), "token 2") == Sized(40)
+    memory.put(("here", 1, 2), 8, "large", Sized(101))
+    assert not len(memory), "one that is larger than all it may keep is read back every time"
+
+
+def test_a_worker_drops_what_went_on_elsewhere() -> None:
+    memory = WorkerMemory[Sized]()
+    memory.put(("here", 1, 0), 7, "a", Sized(1))
+    memory.put(("there", 1, 0), 7, "b", Sized(1))
+    memory.put(("here", 1, 1), 8, "c", Sized(1))
+    assert len(memory) == 3, "batch 8 may still ask for what batch 7 left"
+    memory.put(("here", 1, 1), 9, "d", Sized(1))
+    assert memory.take(("here", 1, 0), "a") is None
+    assert memory.take(("there", 1, 0), "b") == Sized(1)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
+import killed_run
 import pytest
+from interrupted import Came
+from killed_run import SOURCE, TESTS
 from pyspark.sql import SparkSession
 
 from windrow.runtime.spark.spark_session import own_session
-
-SOURCE = str(Path(__file__).parents[2] / "src")
-TESTS = str(Path(__file__).parents[1])
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +23,11 @@ def spark() -> Iterator[SparkSession]:
     session = own_session("local[2]")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Came:
+    """What the run that others kill comes to when it is let alone."""
+    place = tmp_path_factory.mktemp("undisturbed")
+    killed_run.push_all(place)
+    return killed_run.carried_out(place, spark)

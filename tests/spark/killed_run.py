@@ -15,8 +15,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import interrupted
-from interrupted import Came, Rows
+from interrupted import Came, Rows, came
 from pyspark.sql import SparkSession
 
 from windrow.runtime.local.sources import rows_table
@@ -25,6 +24,7 @@ from windrow.runtime.spark import messages
 from windrow.runtime.spark.driver import Driver, Job
 from windrow.runtime.spark.engine import Engine
 
+SOURCE, TESTS = (str(Path(__file__).parents[2] / "src"), str(Path(__file__).parents[1]))  # for workers to import from
 BATCHES = 14
 ROWS_A_BATCH = 60
 DECLARED = (
@@ -109,9 +109,14 @@ def carried_out(place: Path, spark: SparkSession | None = None, master: str | No
     engine.sinks = place
     engine.say_up_to(len(DECLARED))
     engine.run()
-    came = interrupted.came(engine, {name: place / name for name in SINKS})
+    outcome = came(engine, {name: place / name for name in SINKS})
     engine.close()
-    return came
+    return outcome
+
+
+def read_came(place: Path) -> Came:
+    read: Came = pickle.loads((place / "came").read_bytes())
+    return read
 
 
 if __name__ == "__main__":

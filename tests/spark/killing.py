@@ -58,17 +58,17 @@ def killed_run_until_done(place: Path, deaths: Sequence[Moment], master: str = "
     killed_run.push_all(place)
     happened: list[Death] = []
     for moment in deaths:
-        process = _started(place, master)
+        process = started(place, master)
         if not _died(process, place / "checkpoint", moment):
             break
         happened.append(Death(moment, *_going_on(place / "checkpoint" / "windrow")))
     if not (place / "came").exists():
-        process = _started(place, master)
+        process = started(place, master)
         assert process.wait() == 0, (place / "log").read_text()[-3000:]
-    return pickle.loads((place / "came").read_bytes()), happened
+    return killed_run.read_came(place), happened
 
 
-def _started(place: Path, master: str) -> subprocess.Popen[bytes]:
+def started(place: Path, master: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, str(HERE / "killed_run.py"), str(place), master]
     log = (place / "log").open("ab")
     return subprocess.Popen(command, start_new_session=True, stdout=log, stderr=log)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import killed_run
+from interrupted import Came
 from killing import killed_run_until_done, moments
-from pyspark.sql import SparkSession
 
 KILLS = 5
 
 
-def test_killed_driver_comes_to_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    quiet, disturbed = tmp_path / "quiet", tmp_path / "disturbed"
-    killed_run.push_all(quiet)
-    undisturbed = killed_run.carried_out(quiet, spark)
+def test_killed_driver_comes_to_the_same(undisturbed: Came, tmp_path: Path) -> None:
     assert all(undisturbed.answers.values()) and all(undisturbed.files.values()), "nothing to compare"
-    came, deaths = killed_run_until_done(disturbed, list(moments(KILLS, seed=1)))
+    came, deaths = killed_run_until_done(tmp_path, list(moments(KILLS, seed=1)))
     assert len(deaths) == KILLS
     assert 2 * sum(death.amid != "between" for death in deaths) >= KILLS, deaths
     assert came == undisturbed, deaths

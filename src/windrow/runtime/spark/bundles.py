@@ -18,6 +18,7 @@ import pyarrow.fs
 
 from windrow.batch import Dictionary
 from windrow.errors import CheckpointError
+from windrow.runtime.spark.disk_cache import CACHE
 
 
 class Address(NamedTuple):
@@ -35,6 +36,11 @@ class Folder:
     """A folder on some file system, by its address."""
 
     uri: str
+
+    @property
+    def is_near(self) -> bool:
+        """On a disk of this machine, or mounted as if it were."""
+        return self.uri.startswith("file:")
 
     def _open(self) -> tuple[pa.fs.FileSystem, str]:
         found: tuple[pa.fs.FileSystem, str] = pa.fs.FileSystem.from_uri(self.uri)
@@ -55,11 +61,6 @@ class Folder:
         with files.open_input_file(f"{root}/{name}") as file:
             content: bytes = file.read()
         return content
-
-    def read_part(self, name: str, offset: int, length: int) -> pa.Buffer:
-        files, root = self._open()
-        with files.open_input_file(f"{root}/{name}") as file:
-            return file.read_at(length, offset)
 
     def read_parts(self, name: str, addresses: Iterable[Address]) -> list[bytes]:
         files, root = self._open()
@@ -93,7 +94,10 @@ def write_bundle(folder: Folder, bundle: str, contents: Mapping[str, bytes]) -> 
         addresses[name] = Address(bundle, offset, len(content), zlib.crc32(content))
         offset += len(content)
     if contents:
-        folder.write(bundle, b"".join(contents.values()))
+        content = b"".join(contents.values())
+        folder.write(bundle, content)
+        if not folder.is_near and bundle.startswith("pieces/"):  # the rest is for others to read
+            CACHE.write(folder.uri, bundle, content)
     return addresses
 
 
@@ -104,15 +108,37 @@ def read_contents(folder: Folder, manifest: Manifest) -> dict[str, bytes]:
         by_bundle.setdefault(address.bundle, []).append(name)
     contents: dict[str, bytes] = {}
     for bundle, names in by_bundle.items():
-        try:
-            parts = folder.read_parts(bundle, [manifest[name] for name in names])
-        except OSError as error:
-            raise CheckpointError(f"{bundle} of the checkpoint cannot be read: {error}", RESTORE) from None
-        for name, part in zip(names, parts, strict=True):
-            if zlib.crc32(part) != manifest[name].checksum:
-                raise CheckpointError(f"{bundle} of the checkpoint is damaged (piece {name})", RESTORE)
-            contents[name] = part
+        contents |= _cached(folder, bundle, names, manifest) or _read(folder, bundle, names, manifest)
     return {name: contents[name] for name in manifest}
+
+
+def _cached(folder: Folder, bundle: str, names: list[str], manifest: Manifest) -> dict[str, bytes] | None:
+    """From this machine's disk; None when it is not there, or not as it should be."""
+    content = None if folder.is_near else CACHE.read(folder.uri, bundle)
+    if content is None:
+        return None
+    ends = ((name, manifest[name].offset, manifest[name].offset + manifest[name].length) for name in names)
+    parts = {name: content[start:end] for name, start, end in ends}
+    return parts if all(zlib.crc32(part) == manifest[name].checksum for name, part in parts.items()) else None
+
+
+def _read(folder: Folder, bundle: str, names: list[str], manifest: Manifest) -> dict[str, bytes]:
+    """From the folder itself; a whole bundle when it is far away, which is then kept near."""
+    addresses = [manifest[name] for name in names]
+    try:
+        if folder.is_near:
+            parts = folder.read_parts(bundle, addresses)
+        else:
+            content = folder.read(bundle)
+            parts = [content[address.offset : address.offset + address.length] for address in addresses]
+    except OSError as error:
+        raise CheckpointError(f"{bundle} of the checkpoint cannot be read: {error}", RESTORE) from None
+    for name, part in zip(names, parts, strict=True):
+        if zlib.crc32(part) != manifest[name].checksum:
+            raise CheckpointError(f"{bundle} of the checkpoint is damaged (piece {name})", RESTORE)
+    if not folder.is_near:
+        CACHE.write(folder.uri, bundle, content)
+    return dict(zip(names, parts, strict=True))
 
 
 RESTORE = "restore the checkpoint from a copy, or start again with an empty one"

@@ -114,8 +114,10 @@ class Engine(Driver):
         tables = list(tables_of(rows, 1 << 30)) or ([rows] if isinstance(rows, pa.Table) else [])
         for table in tables:
             # Spark reads files in the order of their times, which are milliseconds.
-            self._last_push = max(time.time_ns() // 1_000_000, self._last_push + 1)
-            folder, name = self._pushed(entry.name), f"{self._last_push:015}.arrow"
+            folder = self._pushed(entry.name)
+            latest = max((int(path.stem) for path in folder.glob("*.arrow")), default=self._last_push)
+            self._last_push = max(time.time_ns() // 1_000_000, self._last_push + 1, latest + 1)
+            name = f"{self._last_push:015}.arrow"
             Folder(folder.as_uri()).write(name, messages.table_to_bytes(table))
             os.utime(folder / name, ns=(self._last_push * 1_000_000,) * 2)
 

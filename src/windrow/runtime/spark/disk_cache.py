@@ -1,0 +1,59 @@
+"""Bundles of far checkpoints on this machine's disk, so that a worker that was started anew need not fetch them.
+
+Nothing here is needed: readers check what they get, and fetch what is missing or wrong. Bundles never change, so there
+is nothing to keep up to date. The folder is WINDROW_CACHE, or one in the system's folder for temporary files; when it
+holds more than `CACHE_BYTES`, those that were not asked for the longest go.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+CACHE_BYTES = 8 << 30
+
+
+class DiskCache:
+    def read(self, uri: str, bundle: str) -> bytes | None:
+        path = self._path(uri, bundle)
+        try:
+            content = path.read_bytes()
+            os.utime(path)
+        except OSError:
+            return None
+        return content
+
+    def write(self, uri: str, bundle: str, content: bytes) -> None:
+        """Keep a bundle, if there is room on the disk."""
+        path = self._path(uri, bundle)
+        hidden = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            hidden.write_bytes(content)
+            hidden.replace(path)
+            self._make_room()
+        except OSError:
+            hidden.unlink(missing_ok=True)
+
+    def _path(self, uri: str, bundle: str) -> Path:
+        checkpoint = hashlib.sha1(uri.encode(), usedforsecurity=False).hexdigest()
+        return self._folder() / checkpoint / bundle.replace("/", "-")
+
+    def _folder(self) -> Path:
+        given = os.environ.get("WINDROW_CACHE")
+        return Path(given) if given else Path(tempfile.gettempdir()) / f"windrow-cache-{getpass.getuser()}"
+
+    def _make_room(self) -> None:
+        kept = [(path.stat(), path) for path in self._folder().glob("*/*")]
+        size = sum(stat.st_size for stat, _ in kept)
+        for stat, path in sorted(kept, key=lambda one: one[0].st_mtime_ns):
+            if size <= CACHE_BYTES:
+                return
+            path.unlink(missing_ok=True)
+            size -= stat.st_size
+
+
+CACHE = DiskCache()
