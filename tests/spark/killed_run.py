@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from interrupted import Came, Rows, came
 from pyspark.sql import SparkSession
 
+from windrow.errors import WindrowError
 from windrow.runtime.local.sources import rows_table
 from windrow.runtime.spark import engine as engines
 from windrow.runtime.spark import messages
@@ -25,6 +26,7 @@ from windrow.runtime.spark.driver import Driver, Job
 from windrow.runtime.spark.engine import Engine
 
 SOURCE, TESTS = (str(Path(__file__).parents[2] / "src"), str(Path(__file__).parents[1]))  # for workers to import from
+TOO_BUSY = ("failed to connect back", "CANNOT_OPEN_SOCKET")  # Spark waits ten seconds for a worker: start again
 BATCHES = 14
 ROWS_A_BATCH = 60
 DECLARED = (
@@ -105,13 +107,18 @@ class Scripted(Engine):
 
 def carried_out(place: Path, spark: SparkSession | None = None, master: str | None = None) -> Came:
     engines.ROWS_A_BATCH = ROWS_A_BATCH
-    engine = Scripted(spark, master, checkpoint=str(place / "checkpoint"), shards=2)
-    engine.sinks = place
-    engine.say_up_to(len(DECLARED))
-    engine.run()
-    outcome = came(engine, {name: place / name for name in SINKS})
-    engine.close()
-    return outcome
+    while True:
+        engine = Scripted(spark, master, checkpoint=str(place / "checkpoint"), shards=2)
+        engine.sinks = place
+        try:
+            engine.say_up_to(len(DECLARED))
+            engine.run()
+            return came(engine, {name: place / name for name in SINKS})
+        except WindrowError as error:
+            if not any(words in str(error) for words in TOO_BUSY):
+                raise
+        finally:
+            engine.close()
 
 
 def read_came(place: Path) -> Came:
