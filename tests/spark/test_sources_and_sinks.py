@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import windrow
+from windrow.errors import WindrowError
+from windrow.runtime.spark import Engine
 
 STREAM = "CREATE STREAM s (ts TIMESTAMP, k STRING, v INT) TIMESTAMP BY ts;"
 BY_KEY = "SELECT k, SUM(v) AS total FROM s [RANGE 4 SECONDS] GROUP BY k"
@@ -63,4 +66,78 @@ def test_results_leave_as_dataframes_and_files(spark: SparkSession, tmp_path: Pa
     assert read(query.dataframe("istream"), tmp_path / "istream").num_rows == 8
     assert bag(found["upsert"]) == bag(pa.parquet.read_table(tmp_path / "out"))
     assert bag(read(periodic.dataframe(), tmp_path / "p")) == bag(periodic.refreshes())
+    engine.close()
+
+
+def test_rows_come_from_dataframes_tables_and_folders(spark: SparkSession, tmp_path: Path) -> None:
+    """In two runs over one checkpoint; between them files are added."""
+    schema = "ts timestamp, device struct<id: int, name: string>, k int, v decimal(10, 2), note string, day date"
+    folder, checkpoint = tmp_path / "csv", str(tmp_path / "checkpoint")
+    folder.mkdir()
+    (folder / "b.csv").write_text("ts,k\n2026-01-01 00:00:05,1\nnoon,2\n,3\n2026-01-01 00:00:06,many\n1,2,3,4\n")
+
+    def measure(*times: int) -> None:
+        rows = [(f"2026-01-01 00:00:{at:02}", at, at % 3) for at in times]
+        typed = spark.createDataFrame(rows, "ts string, id int, k int").selectExpr(
+            "cast(ts as timestamp) ts",
+            "named_struct('id', id, 'name', 'd') device",
+            "k",
+            "cast('1.50' as decimal(10, 2)) v",
+            "'note' note",
+            "date '2026-01-01' day",
+        )
+        typed.coalesce(1).write.mode("append").parquet(str(tmp_path / "measured"))
+
+    def engine() -> Engine:
+        made = windrow.connect(spark=spark, checkpoint=checkpoint, shards=2)
+        frame = spark.readStream.name("measured").schema(schema).parquet(str(tmp_path / "measured"))
+        made.stream("measured", frame, timestamp="ts")
+        names = spark.createDataFrame([(0, "zero"), (1, "one")], "k int, name string")
+        made.table("names", names, primary_key=["k"])
+        return made
+
+    measure(1, 2, 3, 4)
+    first = engine()
+    first.sql(f"""
+        CREATE STREAM c (ts TIMESTAMP, k INT) FROM csv('{folder}') TIMESTAMP BY ts;
+        CREATE QUERY named AS SELECT name, v FROM measured [RANGE 1 HOUR], names WHERE measured.k = names.k;
+        CREATE QUERY kept AS SELECT k FROM c [RANGE 1 HOUR]
+    """)
+    assert first.columns_read(first._stream("measured")) == ["ts", "k", "v"]
+    first.step()
+    status = first.status()["streams"]["c"]
+    assert (status["rows"], sum(status["rejected"].values())) == (1, 4)
+    rejected = first.rejected("c")
+    assert rejected is not None
+    assert set(rejected["_reason"].to_pylist()) == {
+        "it cannot be read",
+        "k is not INT",
+        "ts is not TIMESTAMP",
+        "ts is null",
+    }
+    first.close()
+
+    measure(7, 9)
+    (folder / "a.csv").write_text("ts,k\n2026-01-01 00:00:04,8\n2026-01-01 00:00:03,7\n2026-01-01 00:00:09,8\n")
+    forgetful = windrow.connect(spark=spark, checkpoint=checkpoint)
+    with pytest.raises(WindrowError, match="DataFrame of stream measured has not been handed over"):
+        forgetful.step()
+    forgetful.close()
+    second = engine()
+    second.step()
+    late = second.late("c")
+    assert late is not None
+    assert late["k"].to_pylist() == ["7"], "4 s is where the slower stream was, and earlier is late"
+    assert Counter(row["k"] for row in second["kept"].answer().to_pylist()) == {1: 1, 8: 1}
+    assert Counter(second["named"].changes()["name"].to_pylist()) == {"one": 3, "zero": 1}
+    second.close()
+
+
+def test_columns_that_have_no_type_are_refused(spark: SparkSession) -> None:
+    engine = windrow.connect(spark=spark)
+    frame = spark.readStream.name("r").format("rate").load().selectExpr("timestamp", "map('a', value) m")
+    with pytest.raises(WindrowError, match="column m is map<string,bigint>"):
+        engine.stream("r", frame, timestamp="timestamp")
+    with pytest.raises(WindrowError, match="is a stream, not a table"):
+        engine.table("r", frame)
     engine.close()

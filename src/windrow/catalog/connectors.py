@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from windrow.types import BIGINT, STRING, TIMESTAMP, Type
+
 
 @dataclass(frozen=True)
 class ConnectorKind:
@@ -17,6 +19,7 @@ class ConnectorKind:
     fewest: int
     most: int
     options: tuple[str, ...] | None = ()
+    columns: tuple[tuple[str, Type], ...] | None = None  # those that its rows have; None when they can have any
 
 
 def _by_name(*kinds: ConnectorKind) -> dict[str, ConnectorKind]:
@@ -29,12 +32,15 @@ def _files(*options: str) -> tuple[ConnectorKind, ...]:
 
 MODES = ("changelog", "upsert", "snapshot")
 _TOLD = ("mode", "key")
+_RATE = (("timestamp", TIMESTAMP), ("value", BIGINT))  # Spark's names
+_SOCKET = (("value", STRING),)
 _EXPECTED = ("rate",)  # rows a second, for the planner
 STREAM_SOURCES = _by_name(
     *_files(*_EXPECTED),
     ConnectorKind("generator", "generator('traffic', rate => 1000)", 1, 1, None),
-    ConnectorKind("rate", "rate(rows_per_second => 1000)", 0, 0, ("rows_per_second", *_EXPECTED)),
-    ConnectorKind("socket", "socket('host', 9999)", 2, 2, _EXPECTED),
+    ConnectorKind("rate", "rate(rows_per_second => 1000)", 0, 0, ("rows_per_second", *_EXPECTED), _RATE),
+    ConnectorKind("socket", "socket('host', 9999)", 2, 2, _EXPECTED, _SOCKET),
+    ConnectorKind("dataframe", "dataframe()", 0, 0, _EXPECTED),  # handed over with engine.stream
 )
 TABLE_SOURCES = _by_name(*_files(), ConnectorKind("postgres", "postgres('host=... dbname=...', 'table')", 2, 2))
 SINKS = _by_name(

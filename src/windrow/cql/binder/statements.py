@@ -61,6 +61,9 @@ def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:
     names = [column_of(name, columns, None) for name in times]
     if times:
         column_of(times[0], columns, TIMESTAMP)
+    connector = _connector(tree.args.get("connector"), STREAM_SOURCES, "stream source")
+    if connector is not None:
+        _check_source_columns(tree, STREAM_SOURCES[connector.name])
     lifetime = tree.args.get("lifetime")
     punctuations = tuple(bind_punctuation(node, tree, columns) for node in tree.args.get("punctuations") or ())
     check_punctuations(tree, punctuations)
@@ -68,7 +71,7 @@ def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:
         StreamEntry(
             name=tree.this.name,
             columns=columns,
-            connector=_connector(tree.args.get("connector"), STREAM_SOURCES, "stream source"),
+            connector=connector,
             timestamp=names[0] if names else None,
             ties=tuple(names[1:]),
             slack=Duration(tree.args.get("slack") or 0),
@@ -77,6 +80,17 @@ def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:
             punctuations=punctuations,
         )
     )
+
+
+def _check_source_columns(tree: exp.Expr, source: ConnectorKind) -> None:
+    """Sources whose rows have columns of their own give these and no others."""
+    if source.columns is None:
+        return
+    for node in tree.args["columns"]:
+        if (node.this.name, node.args["type"]) not in source.columns:
+            given = ", ".join(f"{name} {of}" for name, of in source.columns)
+            message = f"{source.name} gives no column {node.this.name} {node.args['type']}"
+            raise CqlMeaningError(message, span_of(node), f"its columns are {given}")
 
 
 def _create_table(tree: exp.Expr, catalog: Catalog) -> Statement:

@@ -25,6 +25,7 @@ from windrow.errors import CheckpointError, WindrowError
 from windrow.physical.exchanges import distributed, results_meet
 from windrow.physical.slices import with_slices
 from windrow.physical.strategy import Strategy
+from windrow.plan.analysis.source_columns import source_columns
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.explain import Distribution
 from windrow.plan.nodes import Node, Stream
@@ -484,6 +485,14 @@ class Driver:
         plan = self._spread(entry.name, optimized)
         forms = () if form.mode in (Mode.CHANGELOG, usual_mode(slide)) else (form,)
         return RunningQuery(entry.name, plan, start, strategy, slide, entry.sink, number, forms)
+
+    def columns_read(self, stream: StreamEntry) -> list[str]:
+        """The columns of a stream that the queries read, and those that place its rows in time."""
+        plans = [self._running_query(query.name).plan for query in self._queries.values()]
+        used = source_columns(plans).get(stream.name.lower(), frozenset())
+        used |= {name for name in (stream.timestamp, *stream.ties, stream.lifetime) if name is not None}
+        every = bool(stream.punctuations)  # their conditions may read any
+        return [column.name for column in stream.columns if every or column.name in used]
 
     def _spread(self, query: str | None, optimized: Node) -> Node:
         """The plan of a query with exchanges; rows for upserts meet by their key."""

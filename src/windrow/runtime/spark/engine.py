@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,18 @@ from windrow.runtime.spark.bundles import Folder
 from windrow.runtime.spark.driver import Driver
 from windrow.runtime.spark.job import run_job
 from windrow.runtime.spark.router import PACKED
-from windrow.runtime.spark.sources import check_named, files_of, packed_rows, packed_stream, rows_of, wake_stream
+from windrow.runtime.spark.sources import (
+    check_named,
+    declared_columns,
+    files_of,
+    packed_rows,
+    packed_stream,
+    rows_of,
+    wake_stream,
+)
 from windrow.runtime.spark.spark_errors import translated
 from windrow.runtime.spark.spark_session import own_session, prepared
+from windrow.runtime.spark.tables import table_from
 from windrow.session import Result
 from windrow.units import FOREVER
 
@@ -97,14 +106,21 @@ class Engine(Driver):
             return
         check_named(data)
         self._frames[name.lower()] = data
-        self._declare(name, [(f.name, f.dataType.simpleString()) for f in data.schema.fields], timestamp, slack)
+        self._declare(name, declared_columns(data), timestamp, slack, " FROM dataframe()")
 
-    def _declare(self, name: str, columns: list[tuple[str, str]], timestamp: str, slack: str | None) -> None:
+    def table(self, name: str, data: Any, primary_key: Sequence[str] = (), retroactive: bool = True) -> None:
+        """Make a table of a DataFrame, or of rows that Python holds; a copy is kept with the checkpoint."""
+        if self.session.catalog.get(name) is None:  # or else a checkpoint is taken up again
+            self.sql(table_from(data, name, f"{self._checkpoint.uri}/tables/{name.lower()}", primary_key, retroactive))
+
+    def _declare(
+        self, name: str, columns: list[tuple[str, str]], timestamp: str, slack: str | None, source: str = ""
+    ) -> None:
         if self.session.catalog.get(name) is not None:
             return  # a checkpoint that is taken up again
         declared = ", ".join(f'"{column}" {of}' for column, of in columns)
         late = "" if slack is None else f" SLACK {slack}"
-        self.sql(f'CREATE STREAM "{name}" ({declared}) TIMESTAMP BY "{timestamp}"{late}')
+        self.sql(f'CREATE STREAM "{name}" ({declared}){source} TIMESTAMP BY "{timestamp}"{late}')
 
     def push(self, stream: str, rows: Any) -> None:
         """Hand over rows of a stream; they are kept with the checkpoint, so that they can be read again."""
@@ -278,7 +294,7 @@ class Engine(Driver):
     def _frame(self, stream: StreamEntry) -> DataFrame:
         given = self._frames.get(stream.name.lower())
         if given is not None:
-            return packed_rows(given, stream.name.lower())
+            return packed_rows(given, stream.name.lower(), self.columns_read(stream))
         return packed_stream(self.spark, stream, self._pushed(stream.name), self._rows_a_batch)
 
     def _wake(self) -> None:

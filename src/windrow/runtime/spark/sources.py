@@ -7,15 +7,18 @@ numbers of the rows, and for any other DataFrame its rows packed into Arrow blob
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.fs
+from pyspark.errors import PySparkTypeError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+from pyspark.sql.types import StructField
 
+from windrow.batch import sql_type
 from windrow.catalog import StreamEntry
 from windrow.errors import WindrowError
 from windrow.runtime.modes import Mode, told_schema
@@ -25,6 +28,7 @@ from windrow.runtime.spark.query import Query
 from windrow.runtime.spark.router import PACKED
 from windrow.runtime.spark.running import log_place
 from windrow.sources.generators import generator
+from windrow.types import NULL, Type
 
 _FILE = "path string, modificationTime timestamp, length bigint, content binary"
 
@@ -32,6 +36,9 @@ _FILE = "path string, modificationTime timestamp, length bigint, content binary"
 def packed_stream(spark: SparkSession, stream: StreamEntry, pushed: Path, rows_a_batch: int) -> DataFrame:
     """The streaming DataFrame of a stream declared in CQL."""
     connector, name = stream.connector, stream.name.lower()
+    if connector is not None and connector.name == "dataframe":
+        hint = f"call engine.stream('{stream.name}', df, timestamp=...) before the engine runs, after a restart too"
+        raise WindrowError(f"the DataFrame of stream {stream.name} has not been handed over", hint)
     if connector is None:
         pushed.mkdir(parents=True, exist_ok=True)
         return _files(spark, name, str(pushed), "arrow", 1)
@@ -40,9 +47,12 @@ def packed_stream(spark: SparkSession, stream: StreamEntry, pushed: Path, rows_a
     if connector.name == "generator":
         return _numbers(spark, name, stream, rows_a_batch)
     if connector.name == "rate":
-        rows = dict(connector.options).get("rows_per_second", 1)
+        rows = connector.option("rows_per_second")
+        rows = 1 if rows is None else rows
+        if not isinstance(rows, int) or rows < 1:
+            raise WindrowError(f"{rows!r} rows a second cannot be made", "write rate(rows_per_second => 1000)")
         rate = spark.readStream.name(source_name(name)).format("rate").option("rowsPerSecond", str(rows)).load()
-        return packed_rows(rate, name)
+        return packed_rows(rate, name, rate.columns)
     if connector.name == "socket":
         host, port = connector.arguments
         lines = (
@@ -52,7 +62,7 @@ def packed_stream(spark: SparkSession, stream: StreamEntry, pushed: Path, rows_a
             .option("port", str(port))
             .load()
         )
-        return packed_rows(lines, name)
+        return packed_rows(lines, name, lines.columns)
     raise WindrowError(f"{connector.name} is not a source of streams", "parquet, csv, json, generator, rate or socket")
 
 
@@ -85,8 +95,25 @@ def _uri(place: str) -> str:
     return place if "://" in place else Path(place).as_uri()
 
 
-def packed_rows(rows: DataFrame, name: str) -> DataFrame:
-    """Any DataFrame, its rows packed."""
+def declared_columns(rows: DataFrame) -> list[tuple[str, str]]:
+    """The columns of a DataFrame, with the types that CQL has for them."""
+    return [(field.name, str(_declared_type(field))) for field in rows.schema.fields]
+
+
+def _declared_type(field: StructField) -> Type:
+    try:
+        found = sql_type(to_arrow_type(field.dataType))
+    except (PySparkTypeError, WindrowError):
+        found = NULL
+    if found == NULL:
+        hint = "cast it, or select the parts of it that you need, before you hand the DataFrame over"
+        raise WindrowError(f"column {field.name} is {field.dataType.simpleString()}, which has no type here", hint)
+    return found
+
+
+def packed_rows(rows: DataFrame, name: str, columns: Sequence[str]) -> DataFrame:
+    """Any DataFrame, its rows packed; only these columns leave the JVM."""
+    rows = rows.select(*(F.col(f"`{column.replace('`', '``')}`") for column in columns))
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

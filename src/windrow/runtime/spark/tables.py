@@ -1,0 +1,46 @@
+"""Tables from data: written once as Parquet beside the checkpoint, and from there a table from files like any other.
+
+So every shard reads it for itself, also after a restart, and a DataFrame of any size does not pass through the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+from pyspark.sql import DataFrame
+
+from windrow.batch import sql_type
+from windrow.errors import WindrowError
+from windrow.runtime.local.sources import rows_table, tables_of
+from windrow.runtime.spark.sources import declared_columns
+
+
+def table_from(data: Any, name: str, place: str, key: Sequence[str], retroactive: bool) -> str:
+    """Write the rows of a table to a place; the statement that makes a table of them."""
+    if isinstance(data, DataFrame):
+        if data.isStreaming:
+            hint = f"write engine.stream('{name}', df, timestamp=...)"
+            raise WindrowError("a streaming DataFrame is a stream, not a table", hint)
+        columns = declared_columns(data)
+        data.write.mode("overwrite").parquet(place)
+    else:
+        columns = _written(data, name, Path(place.removeprefix("file://")))
+    declared = ", ".join(f'"{column}" {of}' for column, of in columns)
+    primary = f""", PRIMARY KEY ({", ".join(f'"{column}"' for column in key)})""" if key else ""
+    kind = "" if retroactive else " NON RETROACTIVE"
+    folder = place.removeprefix("file://").replace("'", "''")
+    return f"""CREATE TABLE "{name}" ({declared}{primary}){kind} FROM parquet('{folder}')"""
+
+
+def _written(data: Any, name: str, place: Path) -> list[tuple[str, str]]:
+    tables = list(tables_of(rows_table(data) if isinstance(data, list) else data, 1 << 30))
+    if not tables:
+        raise WindrowError(f"{name} has no rows to tell its columns from", "write CREATE TABLE and insert rows")
+    table = pa.concat_tables(tables)
+    place.mkdir(parents=True, exist_ok=True)
+    pa.parquet.write_table(table, place / "rows.parquet")
+    return [(field.name, str(sql_type(field.type))) for field in table.schema]
