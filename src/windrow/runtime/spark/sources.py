@@ -102,7 +102,7 @@ def declared_columns(rows: DataFrame) -> list[tuple[str, str]]:
 
 def _declared_type(field: StructField) -> Type:
     try:
-        found = sql_type(to_arrow_type(field.dataType))
+        found = sql_type(to_arrow_type(field.dataType, timezone="UTC"))
     except (PySparkTypeError, WindrowError):
         found = NULL
     if found == NULL:
