@@ -19,6 +19,7 @@ from windrow.batch import sql_type
 from windrow.catalog import StreamEntry
 from windrow.clock import Clock
 from windrow.errors import WindrowError
+from windrow.plan.analysis.source_columns import source_columns
 from windrow.runtime.local.sources import rows_table, tables_of
 from windrow.runtime.progress import StreamProgress
 from windrow.runtime.spark import messages, spark_session
@@ -27,6 +28,7 @@ from windrow.runtime.spark.bundles import Folder
 from windrow.runtime.spark.driver import Driver
 from windrow.runtime.spark.job import run_job
 from windrow.runtime.spark.router import PACKED
+from windrow.runtime.spark.running import RunningQuery
 from windrow.runtime.spark.sources import (
     check_named,
     declared_columns,
@@ -65,6 +67,7 @@ class Engine(Driver):
         super().__init__(place, shards, clock, max(1, self.spark.sparkContext.defaultParallelism))
         self._wake_file = Path(self._scratch.name) / "wake"
         self._frames: dict[str, DataFrame] = {}
+        self._read: dict[str, list[str]] = {}  # the columns of DataFrames that are read at present
         self._last_push = 0
         self._rows_a_batch = rows_a_batch or ROWS_A_BATCH
         self._background: Background | None = None
@@ -78,7 +81,8 @@ class Engine(Driver):
             return super().sql(text)
         finally:
             self._wake()
-            if self._background is not None and self.session.catalog.entries(StreamEntry) != before:
+            streams = self.session.catalog.entries(StreamEntry)
+            if self._background is not None and (streams != before or self._reads_more(streams)):
                 self._restart()
 
     def resume(self, text: str) -> list[Result]:
@@ -105,8 +109,9 @@ class Engine(Driver):
             self.end(name)
             return
         check_named(data)
+        columns = declared_columns(data)
         self._frames[name.lower()] = data
-        self._declare(name, declared_columns(data), timestamp, slack, " FROM dataframe()")
+        self._declare(name, columns, timestamp, slack, " FROM dataframe()")
 
     def table(self, name: str, data: Any, primary_key: Sequence[str] = (), retroactive: bool = True) -> None:
         """Make a table of a DataFrame, or of rows that Python holds; a copy is kept with the checkpoint."""
@@ -212,9 +217,7 @@ class Engine(Driver):
                 self.end(stream.name)
 
     def _is_endless(self, stream: StreamEntry) -> bool:
-        if stream.connector is None:
-            return stream.name.lower() in self._frames
-        return rows_of(stream) is None and files_of(stream) is None
+        return stream.connector is not None and rows_of(stream) is None and files_of(stream) is None
 
     def close(self) -> None:
         self.stop()
@@ -269,9 +272,18 @@ class Engine(Driver):
         self._awaited = awaited
         self.start()
 
+    def _reads_more(self, streams: Sequence[StreamEntry]) -> bool:
+        """Whether queries read columns of DataFrames that are not read at present."""
+        given = [stream for stream in streams if stream.name.lower() in self._read]
+        return any(not {*self.columns_read(stream)} <= {*self._read[stream.name.lower()]} for stream in given)
+
+    def _is_fed(self, query: RunningQuery) -> bool:
+        used = source_columns([query.plan])
+        return all(used[name] <= {*columns} for name, columns in self._read.items() if name in used)
+
     def _pushed_streams(self) -> list[StreamEntry]:
         streams = self.session.catalog.entries(StreamEntry)
-        return [stream for stream in streams if stream.connector is None and stream.name.lower() not in self._frames]
+        return [stream for stream in streams if stream.connector is None]
 
     def _pushes(self, stream: str) -> int:
         """How many times rows were handed over."""
@@ -294,7 +306,8 @@ class Engine(Driver):
     def _frame(self, stream: StreamEntry) -> DataFrame:
         given = self._frames.get(stream.name.lower())
         if given is not None:
-            return packed_rows(given, stream.name.lower(), self.columns_read(stream))
+            columns = self._read[stream.name.lower()] = self.columns_read(stream)
+            return packed_rows(given, stream.name.lower(), columns)
         return packed_stream(self.spark, stream, self._pushed(stream.name), self._rows_a_batch)
 
     def _wake(self) -> None:
