@@ -109,11 +109,14 @@ def test_examples_give_what_is_shown(
         r"windrow\.connect\((?!local=True)", "".join(one.text for one in blocks(text) if one.language == "python")
     ):
         request.getfixturevalue("spark")
-    monkeypatch.chdir(tmp_path)
+    for folder in ("rewritten", "compared"):  # examples may leave files
+        (tmp_path / folder).mkdir()
     if REWRITE:
+        monkeypatch.chdir(tmp_path / "rewritten")
         text = rewritten(text)
         page.write_text(text, encoding="utf-8")
 
+    monkeypatch.chdir(tmp_path / "compared")
     for block, shown, outcome in examples(text):
         line = text.count("\n", 0, block.start) + 1
         if shown is None:

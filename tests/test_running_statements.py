@@ -177,6 +177,15 @@ class TestHeartbeats:
         assert not engine.beat()
         engine.close()
 
+    def test_a_source_that_has_more_is_not_silent(self) -> None:
+        clock = ManualClock(1 * SECOND)
+        engine = self.engine(clock, "SELECT k FROM s [RANGE 5 SECONDS]")
+        engine._ends_at(engine._stream("s"), 2)  # of two files one has not been read
+        engine.step()
+        clock.advance(60 * SECOND)
+        assert not engine.beat()
+        engine.close()
+
     def test_rows_without_a_time_get_that_of_their_batch(self) -> None:
         clock = ManualClock(10 * SECOND)
         engine = ShardsInProcess(2, clock=clock)

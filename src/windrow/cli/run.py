@@ -105,11 +105,17 @@ def show_run(engine: Engine, asked: Mapping[str, str], console: Console, as_json
 def live(engine: Engine, asked: Mapping[str, str], console: Console) -> None:
     """Run with the answers so far on the screen."""
     began, seen = time.monotonic(), _Rate()
+    shown: dict[Any, RenderableType] = {}  # the answers after the last micro-batch: they are read once
     with Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop") as screen:
 
         def look() -> None:
-            progress = _progress(engine, engine.status(), time.monotonic() - began, seen)
-            screen.update(Group(progress, _answers(engine, asked, console)), refresh=True)
+            status = engine.status()
+            batch = status.get("batch", time.monotonic())
+            if batch not in shown:
+                shown.clear()
+                shown[batch] = _answers(engine, asked, console)
+            progress = _progress(engine, status, time.monotonic() - began, seen)
+            screen.update(Group(progress, shown[batch]), refresh=True)
 
         engine.run(look)
 

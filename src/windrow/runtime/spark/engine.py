@@ -44,6 +44,7 @@ from windrow.runtime.spark.tables import table_from
 from windrow.session import Result
 from windrow.units import FOREVER
 
+_IDLE = "Waiting for data to arrive"  # what Spark's query says of itself when all that is there has been read
 _BETWEEN_LOOKS = 0.25  # seconds
 ROWS_A_BATCH = 1_000_000  # of a generator, unless told otherwise
 
@@ -240,7 +241,7 @@ class Engine(Driver):
             streaming.stop()
             self._tell_the_last()
             return True
-        if self.beat():
+        if streaming.status["message"] == _IDLE and self.beat():
             self._wake()
         return False
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from windrow.catalog import StreamEntry
 from windrow.clock import Clock
-from windrow.runtime.progress import Progress
+from windrow.runtime.progress import Progress, StreamProgress
 
 
 class Heartbeats:
@@ -27,8 +27,17 @@ class Heartbeats:
         now, times = self._clock.now(), {}
         for name, entry in streams.items():
             come, since = self._heard.setdefault(name, (0, now))
-            if entry.heartbeat is not None and now - since >= entry.heartbeat:
-                self._heard[name] = come, now
-                if name in progress.streams and progress.streams[name].watermark < now - entry.slack:
-                    times[name] = now - entry.slack
+            stream = progress.streams.get(name)
+            if entry.heartbeat is None or stream is None or now - since < entry.heartbeat or _has_more(entry, stream):
+                continue
+            self._heard[name] = come, now
+            if stream.watermark < now - entry.slack:
+                times[name] = now - entry.slack
         return times
+
+
+def _has_more(entry: StreamEntry, stream: StreamProgress) -> bool:
+    """Whether a source is known to have rows that have not been read: it is slow to be read, not silent."""
+    if stream.ends_at is not None:
+        return not stream.has_ended
+    return entry.connector is not None and entry.connector.name == "generator"
