@@ -1,11 +1,15 @@
 """Which columns of a stream are read: those of the plan, and all where rows are compared or ordered as a whole."""
 
+from pathlib import Path
+
 import pytest
+from shard_runs import ShardsInProcess
 
 from windrow.physical.exchanges import distributed
 from windrow.physical.slices import with_slices
 from windrow.physical.strategy import Strategy
 from windrow.plan.analysis.source_columns import source_columns
+from windrow.plan.explain import tree_text
 from windrow.session import Session
 
 STREAMS = """
@@ -50,3 +54,17 @@ def test_queries_are_read_for_together() -> None:
     session.execute(STREAMS)
     plans = [session.plan(f"SELECT {column} FROM s [RANGE 1 MINUTE]") for column in ("a", "d")]
     assert source_columns(plans) == {"s": {"a", "d"}}
+
+
+def test_explain_says_how_streams_are_read_on_shards(tmp_path: Path) -> None:
+    engine = ShardsInProcess(2)
+    engine.sql(f"""
+        CREATE STREAM d (ts TIMESTAMP, a INT, b STRING, c STRING NOT NULL) FROM dataframe() TIMESTAMP BY ts;
+        CREATE STREAM f (ts TIMESTAMP, a INT) FROM json('{tmp_path}') TIMESTAMP BY ts
+    """)
+    query = engine.query("SELECT d.a FROM d [RANGE 1 DAY], f [RANGE 1 DAY] WHERE d.a = f.a")
+    assert query.explain().sources == (
+        "d: Spark reads it, and only ts, a, c leave the JVM for this query",
+        "f: workers read the json files, only their paths leave the JVM",
+    )
+    assert query.explain().sources[0] in tree_text(query.explain())

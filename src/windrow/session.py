@@ -190,10 +190,12 @@ class Session:
         """How a query will run."""
         found = self._optimize(plan)
         alternatives = tuple(Alternative(one.steps, one.cost.total, one.chosen, one.why) for one in found.considered)
-        running, shards = found.plan, None
-        if self._distribution is not None:
-            running, shards = self._distribution.spread(name, found.plan), self._distribution.shards
-        return explain(running, self.catalog.statistics, name, query_text(plan), alternatives, shards)
+        statistics, text = self.catalog.statistics, query_text(plan)
+        spread = self._distribution
+        if spread is None:
+            return explain(found.plan, statistics, name, text, alternatives)
+        running = spread.spread(name, found.plan)
+        return explain(running, statistics, name, text, alternatives, spread.shards, spread.sources(running))
 
     def optimized(self, plan: Node) -> Node:
         """The plan that runs: rewritten by the optimizer unless it is set off."""

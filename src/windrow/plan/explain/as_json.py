@@ -21,7 +21,7 @@ def as_object(explanation: Explanation) -> Json:
         "query": explanation.query,
         "text": explanation.text,
         "view": _entry(explanation.view),
-        **({} if explanation.shards is None else {"shards": explanation.shards}),
+        **({} if explanation.shards is None else {"shards": explanation.shards, "sources": list(explanation.sources)}),
         "plan": _node(explanation.plan, explanation.shards is not None),
         "alternatives": [_alternative(alternative) for alternative in explanation.alternatives],
     }

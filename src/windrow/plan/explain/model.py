@@ -50,6 +50,7 @@ class Explanation:
     view: StateEntry
     alternatives: tuple[Alternative, ...]
     shards: int | None = None  # when the plan has exchanges: on how many it runs
+    sources: tuple[str, ...] = ()  # how its streams are read there, and why so
 
     @property
     def read_there(self) -> tuple[str, ...]:
@@ -76,10 +77,14 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Distribution:
-    """How plans are spread: the number of shards, and the plan of a query (its name, if it has one) with exchanges."""
+    """How plans are spread: the number of shards, and the plan of a query (its name, if it has one) with exchanges.
+
+    `sources` says of a plan how its streams are read.
+    """
 
     shards: int
     spread: Callable[[str | None, Node], Node]
+    sources: Callable[[Node], tuple[str, ...]] = lambda plan: ()
 
 
 def explain(
@@ -89,9 +94,10 @@ def explain(
     text: str,
     alternatives: tuple[Alternative, ...],
     shards: int | None = None,
+    sources: tuple[str, ...] = (),
 ) -> Explanation:
     rates = Rates(statistics)
-    return Explanation(query, text, _explained(plan, rates), view_of(plan, rates), alternatives, shards)
+    return Explanation(query, text, _explained(plan, rates), view_of(plan, rates), alternatives, shards, sources)
 
 
 def _explained(node: Node, rates: Rates) -> ExplainedNode:

@@ -34,7 +34,7 @@ def spread_lines(explanation: Explanation) -> list[str]:
     shards = "one shard" if explanation.shards == 1 else f"{explanation.shards} shards"
     stages = "one stage" if explanation.stages == 1 else f"{explanation.stages} stages"
     there = f"; where rows are read (stage 0): {', '.join(explanation.read_there)}" if explanation.read_there else ""
-    return [f"on {shards}, in {stages}{there}"]
+    return [f"on {shards}, in {stages}{there}", *explanation.sources]
 
 
 def exchange_text(node: ExplainedNode) -> str | None:

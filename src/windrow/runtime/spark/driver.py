@@ -79,7 +79,7 @@ class Driver:
         self._checkpoint = Checkpoint(checkpoint)
         self.shards = self._checkpoint.open(shards, otherwise)
         self._lock = threading.RLock()
-        self.session = Session(distribution=Distribution(self.shards, self._spread))
+        self.session = Session(distribution=Distribution(self.shards, self._spread, self._reading))
         self._queries: dict[str, Query] = {}
         self._said: dict[int, Said] = {}  # by number, from 1 on
         self._told: dict[str, tuple[SinkForm, ...]] = {}  # forms that readers of queries have asked for
@@ -488,10 +488,12 @@ class Driver:
     def columns_read(self, stream: StreamEntry) -> list[str]:
         """The columns of a stream that the queries read, and those that place its rows in time."""
         plans = [self._running_query(query.name).plan for query in self._queries.values()]
-        used = source_columns(plans).get(stream.name.lower(), frozenset())
+        return self._columns_read(stream, source_columns(plans).get(stream.name.lower(), frozenset()))
+
+    def _columns_read(self, stream: StreamEntry, used: frozenset[str]) -> list[str]:
         used |= {name for name in (stream.timestamp, *stream.ties, stream.lifetime) if name is not None}
-        every = bool(stream.punctuations)  # their conditions may read any
-        return [column.name for column in stream.columns if every or column.name in used]
+        used |= {column.name for column in stream.columns if not column.nullable or stream.punctuations}
+        return [column.name for column in stream.columns if column.name in used]
 
     def _spread(self, query: str | None, optimized: Node) -> Node:
         """The plan of a query with exchanges; rows for upserts meet by their key."""
@@ -500,6 +502,19 @@ class Driver:
         strategy = Strategy(self.session.catalog.setting("strategy"))
         sliced = with_slices(optimized) if self.session.catalog.setting("optimizer") == "on" else optimized
         return distributed(sliced, strategy, form.key if form.mode is Mode.UPSERT else None)
+
+    def _reading(self, plan: Node) -> tuple[str, ...]:
+        """How the streams of a plan are read."""
+        used, found = source_columns([plan]), []
+        for name in sorted(used):
+            stream = self._stream(name)
+            form = "" if stream.connector is None else stream.connector.name
+            if form == "dataframe":
+                columns = ", ".join(self._columns_read(stream, used[name]))
+                found.append(f"{stream.name}: Spark reads it, and only {columns} leave the JVM for this query")
+            elif form in FILES:
+                found.append(f"{stream.name}: workers read the {form} files, only their paths leave the JVM")
+        return tuple(found)
 
     def _is_fed(self, query: RunningQuery) -> bool:
         """Whether all that a query reads is read at present; otherwise it starts with a later batch."""
