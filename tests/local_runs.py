@@ -22,20 +22,34 @@ def table_of(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
     return pa.table([array(field) for field in schema], schema=schema)
 
 
-def feed(engine: Engine, streams: dict[str, list[Row]], schemas: dict[str, pa.Schema], cuts: Sequence[int]) -> None:
-    """Push all rows, those before each cut first, stepping in between; then end every stream."""
-    edges = [*sorted(set(cuts)), None]
+def feed(
+    engine: Engine,
+    streams: dict[str, list[Row]],
+    schemas: dict[str, pa.Schema],
+    cuts: Sequence[int],
+    delays: Sequence[int] = (),
+) -> None:
+    """Push all rows, those that come before each cut first, stepping in between; then end every stream.
+
+    A row comes at its time, or as much later as `delays` say, one after the other and over again.
+    """
+    arriving = {name: _arriving(rows, delays or [0]) for name, rows in streams.items()}
     done = dict.fromkeys(streams, 0)
-    for edge in edges:
-        for name, rows in streams.items():
-            upto = len(rows) if edge is None else sum(1 for row in rows if row["ts"] < edge)
+    for edge in [*sorted(set(cuts)), None]:
+        for name, rows in arriving.items():
+            upto = len(rows) if edge is None else sum(1 for arrival, _ in rows if arrival < edge)
             if upto > done[name]:
-                engine.push(name, table_of(rows[done[name] : upto], schemas[name]))
+                engine.push(name, table_of([row for _, row in rows[done[name] : upto]], schemas[name]))
                 done[name] = upto
         engine.step()
     for name in streams:
         engine.end(name)
     engine.step()
+
+
+def _arriving(rows: Sequence[Row], delays: Sequence[int]) -> list[tuple[int, Row]]:
+    times = [(row["ts"] + delays[place % len(delays)], row) for place, row in enumerate(rows)]
+    return sorted(times, key=lambda arrival: arrival[0])
 
 
 def answers(query: Query, instants: Sequence[int]) -> list[Counter[Any]]:

@@ -46,7 +46,7 @@ def windows(draw: st.DrawFn, slide: str = "") -> str:
         "[RANGE 4 s SLIDE 2 ROWS]",
         f"[PARTITION BY b ROWS {count} SLIDE 2 ROWS]",
     ]
-    pool = open_forms + rows + fixed + ([] if slide else plain)
+    pool = open_forms + rows + fixed + ([] if slide else 2 * plain)
     return draw(st.one_of(time_windows(slide), st.sampled_from(pool)))
 
 
@@ -117,11 +117,21 @@ def relations(draw: st.DrawFn, name: str, slide: str, depth: int) -> Relation:
     name = draw(st.sampled_from([name, name, "readings"]))
     stream = f"{name} {draw(windows(slide))}"
     if depth > 0 and draw(st.integers(0, 3)) == 0:
-        inner = f"SELECT ts, a, b, v FROM {stream}"
-        if draw(st.booleans()):
-            inner += f" WHERE {draw(predicates(name, 1))}"
-        return Relation(f"({inner}) AS {alias}", alias)
+        where = f" WHERE {draw(predicates(name, 1))}" if draw(st.booleans()) else ""
+        return Relation(f"{draw(sub_queries(stream, where, slide))} AS {alias}", alias)
     return Relation(stream if alias == name else f"{stream} AS {alias}", alias)
+
+
+@st.composite
+def sub_queries(draw: st.DrawFn, stream: str, where: str, slide: str) -> str:
+    """A sub-query with the columns of a stream: rows, distinct rows, groups, or a suffix of a longer window."""
+    kept = f"(SELECT ts, a, b, v FROM {stream}{where})"
+    forms = [kept, kept, f"(SELECT DISTINCT ts, a, b, v FROM {stream}{where})"]
+    forms.append(f"(SELECT MAX(ts) AS ts, a, MIN(b) AS b, SUM(v) AS v FROM {stream}{where} GROUP BY a)")
+    if not slide:
+        name = stream.split(" ")[0]
+        forms.append(f"(SELECT ts, a, b, v FROM {name} [RANGE 8 SECONDS]{where}) [RANGE {draw(durations)}]")
+    return draw(st.sampled_from(forms))
 
 
 @st.composite
@@ -165,7 +175,15 @@ AGGREGATES = (
     "SPAN({x})",
     "APPROX_COUNT_DISTINCT({x}, 0.05)",
     "APPROX_QUANTILE({x}, 0.5, 0.01)",
+    "COUNT({y})",
+    "MIN({y})",
+    "MAX({y})",
+    "FIRST({y})",
+    "LAST({y})",
+    "COUNT(DISTINCT {y})",
+    "AVG(DISTINCT {x})",
 )
+RUNNING = tuple(form for form in AGGREGATES if not form.startswith(("FREQUENT", "APPROX")))
 
 
 @st.composite
@@ -181,7 +199,7 @@ def blocks(draw: st.DrawFn, slide: str, depth: int = 1) -> str:
     """One SELECT block."""
     left = draw(relations("s", slide, depth))
     from_ = left.text
-    join = draw(st.sampled_from(["", "", ",", "JOIN", "LEFT JOIN", "FULL JOIN", "CROSS JOIN", "r", "n"]))
+    join = draw(st.sampled_from(["", "", ",", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN", "r", "n"]))
     conditions = draw(st.lists(predicates(left.alias), max_size=2))
     if join in ("r", "n"):
         kind = draw(st.sampled_from(["JOIN", "LEFT JOIN"]))
@@ -194,6 +212,10 @@ def blocks(draw: st.DrawFn, slide: str, depth: int = 1) -> str:
         )
         if join in (",", "CROSS JOIN"):
             conditions.append(f"{left.alias}.a = {right.alias}.a")
+        if draw(st.integers(0, 3)) == 0:
+            third = draw(relations("u", slide, depth))
+            band = f"{third.alias}.v BETWEEN {right.alias}.v - 2 AND {right.alias}.v + 2"
+            from_ += f" JOIN {third.text} ON {third.alias}.a = {left.alias}.a AND {band}"
     if draw(st.integers(0, 2)) == 0:
         conditions.append(draw(memberships(left.alias, slide)))
     where = f" WHERE {' AND '.join(f'({c})' for c in conditions)}" if conditions else ""
@@ -206,8 +228,8 @@ def blocks(draw: st.DrawFn, slide: str, depth: int = 1) -> str:
 @st.composite
 def grouped(draw: st.DrawFn, alias: str, rest: str) -> str:
     argument = draw(columns(alias))
-    chosen = draw(st.lists(st.sampled_from(AGGREGATES), min_size=1, max_size=3))
-    aggregates = [form.format(x=argument) for form in chosen]
+    chosen = draw(st.lists(st.sampled_from(RUNNING * 3 + AGGREGATES), min_size=2, max_size=5))
+    aggregates = [form.format(x=argument, y=f"{alias}.b") for form in chosen]
     keys = draw(st.sampled_from([[], [f"{alias}.b"], [f"{alias}.b", f"{alias}.a % 3"]]))
     items = [
         *(f"{key} AS k{n}" for n, key in enumerate(keys)),
@@ -219,8 +241,8 @@ def grouped(draw: st.DrawFn, alias: str, rest: str) -> str:
 
 
 @st.composite
-def queries(draw: st.DrawFn) -> str:
-    """A whole query; those that bind are left to the test to choose."""
+def queries(draw: st.DrawFn, outputs: bool = True) -> str:
+    """A whole query, with output streams or without; those that bind are left to the test to choose."""
     slide = draw(slides)
     body = draw(blocks(slide))
     operator = draw(
@@ -247,9 +269,8 @@ def queries(draw: st.DrawFn) -> str:
             ]
         )
     )
-    output = draw(
-        st.sampled_from([""] * 4 + ["ISTREAM ", "DSTREAM ", "RSTREAM ", "WSTREAM [ROWS 4] ", "ISTREAM RESTORE "])
-    )
+    told = ["ISTREAM ", "DSTREAM ", "RSTREAM ", "WSTREAM [ROWS 4] ", "ISTREAM RESTORE "] if outputs else []
+    output = draw(st.sampled_from([""] * 4 + told))
     text = body.replace("SELECT ", f"SELECT {output}", 1) + order
     wrapping = draw(st.integers(0, 5))
     if wrapping == 0 and not output:

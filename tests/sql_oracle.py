@@ -18,7 +18,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from windrow.plan.expressions import Named, SortKey
+from windrow.plan.expressions import Literal, Named, SortKey
+from windrow.plan.functions import call
 from windrow.plan.nodes import (
     Alias,
     AntiJoin,
@@ -46,6 +47,7 @@ from windrow.plan.windows import (
     Since,
     Window,
 )
+from windrow.types import TIMESTAMP
 
 Row = dict[str, Any]  # with its time in microseconds under "ts"
 CONNECTION = duckdb.connect(config={"threads": 1})
@@ -142,6 +144,12 @@ def _without_windows(
         if window is not None and isinstance(window.extent, Latest):
             return Filter(table, window.extent.predicate)
         return table
+    if isinstance(plan, Windowed):  # a suffix of the window of a sub-query: the rows say their time
+        assert isinstance(plan.window.extent, Range), plan
+        times = next(column for column in plan.schema.columns if column.name.endswith(".ts"))
+        oldest = now - plan.window.extent.length
+        below = _without_windows(plan.input, streams, schemas, now, views)
+        return Filter(below, call(">", times, Literal(oldest, TIMESTAMP)))
     if isinstance(plan, GroupBy) and any(named.call.function in ("FIRST", "LAST") for named in plan.aggregates):
         plan = _with_times(plan)
     return plan.with_inputs(*(_without_windows(below, streams, schemas, now, views) for below in plan.inputs))
