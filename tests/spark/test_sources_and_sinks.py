@@ -141,3 +141,28 @@ def test_columns_that_have_no_type_are_refused(spark: SparkSession) -> None:
     with pytest.raises(WindrowError, match="is a stream, not a table"):
         engine.table("r", frame)
     engine.close()
+
+
+def test_a_query_that_reads_more_columns_waits_for_them(spark: SparkSession, tmp_path: Path) -> None:
+    place = tmp_path / "rows"
+    place.mkdir()
+
+    def write(*times: int) -> None:
+        times_ = pa.array([at * 1_000_000 for at in times], pa.timestamp("us", "UTC"))
+        table = pa.table({"ts": times_, "k": list(times), "v": [f"v{at}" for at in times]})
+        pa.parquet.write_table(table, place / f"{times[0]}.parquet")
+
+    engine = windrow.connect(spark=spark, shards=2)
+    frame = spark.readStream.name("wide").schema("ts timestamp, k bigint, v string").parquet(str(place))
+    engine.stream("wide", frame, timestamp="ts")
+    narrow = engine.query("SELECT k FROM wide [RANGE 1 HOUR]", name="narrow")
+    write(1, 2)
+    engine.start()
+    engine.step()
+    wide = engine.query("SELECT k, v FROM wide [RANGE 1 HOUR]", name="wide_query")
+    write(3, 4, 5)
+    engine.step()
+    engine.stop()
+    assert sorted(row["k"] for row in narrow.answer().to_pylist()) == [1, 2, 3, 4]
+    assert sorted((row["k"], row["v"]) for row in wide.answer().to_pylist()) == [(3, "v3"), (4, "v4")]
+    engine.close()
