@@ -1,0 +1,61 @@
+"""`windrow run` on Spark: quiet, ends by itself, and a second time with the same checkpoint."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from windrow.cli import main
+
+FILE = """
+CREATE STREAM link (ts TIMESTAMP, src STRING, dst STRING, protocol STRING, bytes BIGINT, duration INTERVAL)
+FROM generator('traffic', rate => 500, seed => 1, rows => 3000) TIMESTAMP BY ts;
+CREATE TABLE ports (protocol STRING, port INT);
+INSERT INTO ports VALUES ('https', 443);
+-- How many connections does each protocol have?
+CREATE QUERY connections AS SELECT protocol, COUNT(*) AS n FROM link [RANGE 1 MINUTE] GROUP BY protocol;
+CREATE QUERY to_port AS SELECT port, COUNT(*) AS n FROM link [RANGE 1 MINUTE] JOIN ports
+ON link.protocol = ports.protocol GROUP BY port;
+"""
+
+
+def test_a_file_runs_twice(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(text: str, *options: str) -> tuple[int, str, str]:
+        (tmp_path / "queries.cql").write_text(text)
+        arguments = ["run", str(tmp_path / "queries.cql"), "--checkpoint", str(tmp_path / "run"), *options]
+        monkeypatch.setattr(sys, "argv", ["windrow", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return int(ended.value.code or 0), printed.out, printed.err
+
+    first = run(FILE, "--batch-rows", "1000")
+    assert first[0] == 0
+    assert "connections  How many connections does each protocol have?" in first[1]
+    assert "3,000" in first[1]
+    assert run(FILE) == first, "it has ended: the results are shown again"
+
+    code, _, error = run(FILE.replace("COUNT(*) AS n FROM link [RANGE 1 MINUTE] GROUP", "1 AS n FROM link GROUP"))
+    assert (code, error.split(":")[0]) == (1, "the checkpoint has another query connections")
+    code, _, error = run(f"{FILE} CREATE QUERY more AS SELECT src FROM link [RANGE 1 MINUTE];")
+    assert (code, error.splitlines()[0]) == (1, "the run in this checkpoint has ended: nothing can be added to it")
+
+    status = json.loads(run(FILE, "--json")[1].splitlines()[-1])
+    assert status["streams"]["link"]["rows"] == 3000
+    assert status["streams"]["link"]["unread"] == 0
+
+
+def test_a_run_of_its_own_says_nothing_but_its_results(tmp_path: Path) -> None:
+    (tmp_path / "queries.cql").write_text(FILE)
+    command = [str(Path(sys.executable).with_name("windrow")), "run", str(tmp_path / "queries.cql")]
+    finished = subprocess.run(command, capture_output=True, text=True)
+
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout.startswith("connections  How many connections")

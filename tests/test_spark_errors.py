@@ -1,0 +1,64 @@
+"""What Spark says, in Windrow's words; the texts are shortened from real ones."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from windrow.errors import CheckpointError, WindrowError
+from windrow.runtime.spark.spark_errors import not_started, translated
+
+STAGE = "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted due to stage failure: "
+TRACE = """An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):
+  File "/site-packages/pyspark/sql/utils.py", line 132, in call
+    raise e
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        (
+            f"{STAGE}Task 0 in stage 3.0 failed 4 times: org.apache.spark.SparkException: "
+            "Python worker exited unexpectedly (crashed)\n\tat java.base/java.lang.Thread.run",
+            "a worker of Spark was lost, and so were those that took its place",
+            "start again with the same checkpoint",
+        ),
+        (
+            f"{STAGE}ExecutorLostFailure (executor 1 exited caused by one of the running tasks)",
+            "a worker of Spark was lost, and so were those that took its place",
+            "more shards",
+        ),
+        (f"{STAGE}java.lang.OutOfMemoryError: Java heap space", "Spark's Java machine ran out of memory", "memory"),
+        (f"{STAGE}{TRACE}MemoryError: Unable to allocate 4 GiB", "a worker ran out of memory", "shorter windows"),
+        (f"{STAGE}java.net.ConnectException: Connection refused", "the connection was refused", "start it, then"),
+        (
+            f'{STAGE}{TRACE}  File "/home/ann/job.py", line 7, in price\n    return 1 / 0\n'
+            "ZeroDivisionError: division by zero\n\tat org.apache.spark",
+            "a function failed (price, /home/ann/job.py line 7): ZeroDivisionError: division by zero",
+            "mend it, then start again",
+        ),
+        (
+            f"{STAGE}{TRACE}windrow.errors.CheckpointError: commits/3 of the checkpoint is damaged\n"
+            "  hint: restore the checkpoint from a copy\n\tat org.apache.spark",
+            "commits/3 of the checkpoint is damaged",
+            "restore the checkpoint from a copy",
+        ),
+        ("Path does not exist", "Spark stopped: Path does not exist", "nothing is lost"),
+    ],
+)
+def test_errors_are_told_in_words(text: str, message: str, hint: str) -> None:
+    error = translated(RuntimeError(text))
+    assert message in error.message
+    assert error.hint is not None and hint in error.hint
+    assert "\n" not in error.message
+
+
+def test_the_kind_of_an_error_of_ours_is_kept() -> None:
+    assert type(translated(RuntimeError(f"{TRACE}windrow.errors.CheckpointError: it is damaged\n"))) is CheckpointError
+    assert type(translated(RuntimeError(f"{TRACE}windrow.errors.WindrowError: no\n"))) is WindrowError
+
+
+def test_what_keeps_spark_from_starting_is_shown_when_it_is_nothing_known() -> None:
+    assert not_started("Error: Could not create the Java Virtual Machine.\n").message.endswith("Virtual Machine.")
