@@ -30,6 +30,11 @@ TRACE = """An exception was raised by the Python Proxy. Return Message: Tracebac
             "a worker of Spark was lost, and so were those that took its place",
             "more shards",
         ),
+        (
+            "org.apache.spark.SparkException: Python worker failed to connect back.",
+            "a Python process did not start within Spark's 10 seconds: the machine is too busy",
+            "start again",
+        ),
         (f"{STAGE}java.lang.OutOfMemoryError: Java heap space", "Spark's Java machine ran out of memory", "memory"),
         (f"{STAGE}{TRACE}MemoryError: Unable to allocate 4 GiB", "a worker ran out of memory", "shorter windows"),
         (f"{STAGE}java.net.ConnectException: Connection refused", "the connection was refused", "start it, then"),

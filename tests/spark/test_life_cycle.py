@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,25 @@ def test_a_run_of_files_beside_an_endless_source(spark: SparkSession, tmp_path: 
 
     first = interrupted_run(4_000)
     assert interrupted_run(first + 4_000) > first
+
+
+def test_answers_expire_without_input(spark: SparkSession, tmp_path: Path) -> None:
+    engine = windrow.connect(spark=spark, checkpoint=str(tmp_path))
+    engine.sql("CREATE STREAM s (ts TIMESTAMP, k INT) TIMESTAMP BY ts HEARTBEAT 1 SECOND")
+    query = engine.query("SELECT k FROM s [RANGE 3 SECONDS]")
+    engine.start()
+    now = int(time.time())
+    engine.push("s", rows(now))
+    while engine.watermark <= (now + 3) * SECOND:
+        assert not engine.wait(0.1)
+    assert query.answer().num_rows == 0
+    (change,) = query.changes().to_pylist()
+    assert (change["_ts"].timestamp(), change["_exp"].timestamp()) == (now, now + 3)
+    time.sleep(2.5)
+    quiet = engine.status()["batch"]
+    time.sleep(2.5)
+    assert engine.status()["batch"] == quiet, "nothing can change any more, so no micro-batch is made"
+    engine.close()
 
 
 def test_what_fails_in_the_background_is_told_by_the_next_call(spark: SparkSession, tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ class Engine(Driver):
 
     def push(self, stream: str, rows: Any) -> None:
         """Hand over rows of a stream; they are kept with the checkpoint, so that they can be read again."""
+        self._check()
         entry = self._stream(stream)
         if isinstance(rows, list):
             rows = rows_table(rows)
@@ -199,7 +200,7 @@ class Engine(Driver):
         try:
             streaming.awaitTermination()
         except Exception as error:
-            raise translated(error, spark_session.log_file) from error
+            raise translated(error, spark_session.log_to_read()) from error
         self._tell_the_last()
 
     def _take_what_is_there(self, background: Background) -> None:
@@ -233,7 +234,7 @@ class Engine(Driver):
             error = self._background.error
             self.stop()
             if error is not None:
-                raise translated(error, spark_session.log_file) from error
+                raise translated(error, spark_session.log_to_read()) from error
 
     def _watch(self, streaming: StreamingQuery) -> bool:
         """Looked after every now and then while it runs in the background; whether it is over."""
@@ -299,7 +300,7 @@ class Engine(Driver):
             writer = writer.option("checkpointLocation", self._checkpoint.spark_folder)
             return (writer.trigger(**trigger) if trigger else writer).start()
         except PySparkException as error:
-            raise translated(error, spark_session.log_file) from error
+            raise translated(error, spark_session.log_to_read()) from error
 
     def _run(self, packed: DataFrame, number: int) -> None:
         self.micro_batch(number, partial(run_job, packed))

@@ -43,6 +43,10 @@ def _worker_lost(found: re.Match[str], text: str) -> WindrowError:
     return WindrowError("a worker of Spark was lost, and so were those that took its place", hint)
 
 
+def _too_busy(found: re.Match[str], text: str) -> WindrowError:
+    return WindrowError("a Python process did not start within Spark's 10 seconds: the machine is too busy", _AGAIN)
+
+
 def _out_of_memory(found: re.Match[str], text: str) -> WindrowError:
     where = "Spark's Java machine" if "java.lang" in found[0] else "a worker"
     hint = f"{_AGAIN}. Give it more (spark.driver.memory, spark.executor.memory), or use more shards or shorter windows"
@@ -70,6 +74,7 @@ def _function_failed(found: re.Match[str], text: str) -> WindrowError:
 
 _KNOWN: tuple[tuple[str, Callable[[re.Match[str], str], WindrowError]], ...] = (
     (r"java\.lang\.OutOfMemoryError|\bMemoryError\b|Unable to allocate|malloc of size", _out_of_memory),
+    (r"Python worker failed to connect back", _too_busy),
     (r"Python worker exited unexpectedly|ExecutorLostFailure|WORKER_CRASHED", _worker_lost),
     (r"STREAMING_QUERY_EVOLUTION|There are \[\d+\] sources in the checkpoint", _other_sources),
     (r"Connection refused", _nobody_there),

@@ -5,6 +5,7 @@ What the Java machine of an own session has to say goes to a log file, not to th
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import tempfile
@@ -78,10 +79,26 @@ def _launch(conf: SparkConf) -> None:
         try:
             gateway = launch_gateway(conf, {"stdout": file, "stderr": file})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
-            raise not_started(Path(name).read_text(errors="replace")) from error
+            said = Path(name).read_text(errors="replace")
+            Path(name).unlink()
+            raise not_started(said) from error
     SparkContext._ensure_initialized(gateway=gateway)
-    global log_file
-    log_file = Path(name)
+    _logs.append(Path(name))
+    atexit.register(_forget_logs)
 
 
-log_file: Path | None = None
+def log_to_read() -> Path | None:
+    """The log of the Java machine, for somebody to look into: it outlives the process."""
+    found = _logs[-1] if _logs else None
+    _logs_to_read.update(_logs)
+    return found
+
+
+def _forget_logs() -> None:
+    for log in _logs:
+        if log not in _logs_to_read:
+            log.unlink(missing_ok=True)
+
+
+_logs: list[Path] = []  # of Java machines that this process has started
+_logs_to_read: set[Path] = set()
