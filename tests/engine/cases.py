@@ -73,8 +73,8 @@ class Strategy:
         return Node(NegativeTuples(), plain) if self.told else plain
 
     def of(self, name: str) -> StructureKind:
-        """The structure for the rows of a window."""
-        return self.weakest
+        """The structure for the rows of a window; those of the count window are taken back."""
+        return self.strict if name == "f" else self.weakest
 
 
 UPA = Strategy("UPA", FIFO, CALENDAR, HASH)

@@ -157,22 +157,24 @@ def test_codes_that_nobody_uses_are_given_to_new_strings(rounds):
 
 
 @given(
-    steps=st.lists(st.tuples(st.lists(st.integers(0, 40), max_size=12), st.integers(0, 12)), max_size=12),
+    steps=st.lists(
+        st.tuples(st.lists(st.integers(0, 40), max_size=12), st.integers(0, 12), st.booleans()), max_size=12
+    ),
 )
 def test_ids_stand_for_keys_and_are_used_again(steps):
-    table, dictionary, held = KeyTable(), Dictionary(), Counter()
+    table, dictionary = KeyTable(), Dictionary()
     ids: dict[int, int] = {}
-    for keys, releases in steps:
+    for keys, count, by_keeping in steps:
         got = table.intern(words_of((as_column(keys, pa.int64(), dictionary),), len(keys)))
-        table.retain(got)
         for key, number in zip(keys, got.tolist(), strict=True):
             assert ids.setdefault(key, number) == number, "equal keys, equal ids"
-        held.update(keys)
-        leaving = list(held.elements())[:releases]
-        gone = table.release(np.array([ids[key] for key in leaving], np.int64))
-        held -= Counter(leaving)
-        assert set(gone.tolist()) == {ids.pop(key) for key in set(leaving) if not held[key]}
+        leaving = [ids.pop(key) for key in list(ids)[:count]]
+        if by_keeping:
+            table.keep(np.array(list(ids.values()) * 2, np.int64))
+        else:
+            assert table.forget(np.array(leaving * 2, np.int64)) == len(leaving), "nothing is forgotten twice"
         assert len(set(ids.values())) == len(ids) == len(table), "different keys, different ids"
+        assert table.capacity <= 53, "ids are used again"
         every = list(range(41))
         found = table.find(words_of((as_column(every, pa.int64(), dictionary),), 41))
         assert found.tolist() == [ids.get(key, -1) for key in every]

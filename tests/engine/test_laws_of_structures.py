@@ -119,7 +119,7 @@ def test_probe_finds_overlapping_rows_of_the_key(kind, rows, asked, now):
     found = structure.probe(keys, ts, exp)
     pairs = Counter(zip(found.positions.tolist(), found.rows.exp.tolist(), strict=True))
     expected = Counter(
-        (i, row[3])
+        (i, min(row[3], int(exp[i])))
         for i in range(len(asked))
         for row in every
         if row[3] > now and row[0] == keys[i] and max(row[2], ts[i]) < min(row[3], exp[i])
@@ -127,7 +127,7 @@ def test_probe_finds_overlapping_rows_of_the_key(kind, rows, asked, now):
     assert pairs == expected
 
 
-@pytest.mark.parametrize("kind", StructureKind)
+@pytest.mark.parametrize("kind", [kind for kind in StructureKind if kind is not StructureKind.FIFO])
 @given(rows=st.lists(tuples, max_size=30), taken=st.lists(st.booleans(), min_size=30, max_size=30))
 def test_negative_tuples_take_rows_back(kind, rows, taken):
     structure, dictionary = STRUCTURES[kind](), Dictionary()

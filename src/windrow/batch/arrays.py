@@ -15,14 +15,20 @@ Int64s: TypeAlias = NDArray[np.int64]
 UInt64s: TypeAlias = NDArray[np.uint64]
 Floats: TypeAlias = NDArray[np.float64]
 
+_LONG = 1 << 18
+
 Some = TypeVar("Some", bound=NDArray[Any])
 
 
 def grown(array: Some, length: int) -> Some:
-    """`array` when it is long enough, else a copy at least twice as long with zeros at the end."""
+    """`array` when it is long enough, else a copy at least twice as long with zeros at the end.
+
+    A long one gets four times as long: memory that is not used yet costs nothing, what is copied has to be paid twice.
+    """
     if length <= len(array):
         return array
-    longer = np.zeros((max(length, 2 * len(array)), *array.shape[1:]), array.dtype)
+    factor = 2 if len(array) < _LONG else 4
+    longer = np.zeros((max(length, factor * len(array)), *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer  # type: ignore[return-value]
 

@@ -74,6 +74,10 @@ class Batch:
     def with_lifetimes(self, ts: Int64s, exp: Int64s) -> Batch:
         return replace(self, ts=ts, exp=exp)
 
+    def signed_by(self, other: Batch) -> Batch:
+        """With the product of both signs, row by row."""
+        return self if other.is_positive else replace(self, sign=self.sign * other.sign)
+
     def negated(self) -> Batch:
         """The changelog that takes this one back."""
         return replace(self, sign=-self.sign)

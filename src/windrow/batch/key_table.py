@@ -3,32 +3,36 @@
 Every stateful kernel works on ids: accumulators, counters and chains are arrays indexed by id, so a key is hashed once
 a row and then never looked at. Comparison is of all words: two keys with the same hash never get the same id.
 
-Invariant: `slots` is an open-addressing table (linear probing, at most half full). A slot holds the 32-bit hash of a
-key above its id + 1, so that keys are looked at only when hashes are equal, and a slot knows where it belongs. An id is
-in the table from when it is interned until it is released or forgotten. Everything costs one probe a key.
+Invariant: `slots` is an open-addressing table (linear probing, at most five eighths full). A slot holds the 32-bit hash
+of a key above its id + 1, so that keys are looked at only when hashes are equal, and a slot knows where it belongs. An
+id is in the table from when it is interned until it is forgotten. Everything costs one probe a key.
+
+A table larger than the caches costs a wait for memory a key. So keys are taken in blocks: the slots of a whole block
+are asked for before the first of them is needed, and memory answers them side by side.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from windrow.batch.arrays import Array, Int64s, UInt64s, grown
+from windrow.batch.arrays import Array, Bools, Int64s, UInt64s, grown
 from windrow.batch.compiled import compiled
 
 ABSENT = -1
 _SMALLEST = 64
 _ID = 0xFFFFFFFF  # the half of a slot that holds the id
 _IDS, _FREE = 0, 1  # places in `_tally`: ids ever given out, ids waiting to be used again
+_FULL = 1.6  # slots a key, at least
+_BLOCK = 64  # keys whose slots are asked for together
 
 
 class KeyTable:
-    """Ids for keys; an id lives as long as somebody holds it (`retain`, `release`)."""
+    """Ids for keys; an id stands for its key until its owner forgets it."""
 
     def __init__(self) -> None:
         self._slots: UInt64s = np.zeros(_SMALLEST, np.uint64)
         self._words: UInt64s = np.zeros((_SMALLEST, 0), np.uint64)
-        self._references: Int64s = np.zeros(_SMALLEST, np.int64)
-        self._free: Int64s = np.zeros(_SMALLEST, np.int64)
+        self._free: Int64s = np.zeros(0, np.int64)
         self._tally: Int64s = np.zeros(2, np.int64)
 
     def __len__(self) -> int:
@@ -57,24 +61,21 @@ class KeyTable:
             _find(words, self._slots, self._words, ids)
         return ids
 
-    def retain(self, ids: Int64s) -> None:
-        """Hold each id once more, as often as it is listed."""
-        _retain(ids, self._references)
+    def forget(self, ids: Int64s) -> int:
+        """Let ids go; repeated and unknown ones are passed over. How many went."""
+        before = len(self)
+        self._free = grown(self._free, self.capacity)
+        _forget_all(ids, self._slots, self._words, self._free, self._tally)
+        return before - len(self)
 
-    def release(self, ids: Int64s) -> Int64s:
-        """Let go of each id once; the ids that nobody holds any more are forgotten, and returned."""
-        gone = np.empty(len(ids), np.int64)
-        count = _release(ids, self._slots, self._words, self._references, self._free, self._tally, gone)
-        return gone[:count]
-
-    def hold(self, ids: Int64s) -> None:
-        """Hold each id exactly once, however often it is listed: the owner will `forget` it."""
-        self._references[ids] = 1
-
-    def forget(self, ids: Int64s) -> Int64s:
-        """Let go of ids that are held once; repeated and unheld ones are passed over. Those forgotten."""
-        held = np.unique(ids[self._references[ids] == 1])
-        return self.release(held)
+    def keep(self, *used: Int64s) -> None:
+        """Forget all ids but those used: one pass, for owners that let many go at once."""
+        marked = np.zeros(self.capacity, np.bool_)
+        for ids in used:
+            marked[ids] = True
+        self._free = grown(self._free, self.capacity)
+        old, self._slots = self._slots, np.zeros(len(self._slots), np.uint64)
+        _keep(marked, old, self._slots, self._free, self._tally)
 
     def known(self) -> Int64s:
         """The ids of all known keys, in increasing order."""
@@ -91,7 +92,7 @@ class KeyTable:
         self._reserve(highest, words.shape[1])
         self._words[ids] = words
         missing = np.setdiff1d(np.arange(highest), ids)
-        self._free[: len(missing)] = missing
+        self._free = missing
         self._tally[:] = highest, len(missing)
         _rebuild(ids, self._slots, self._words)
 
@@ -99,13 +100,10 @@ class KeyTable:
         if self._words.shape[1] != width:
             assert len(self) == 0, "all keys of a table have the same width"
             self._words = np.zeros((len(self._words), width), np.uint64)
-        ids = max(keys, self.capacity + 1)
-        self._words = grown(self._words, ids)
-        self._references = grown(self._references, ids)
-        self._free = grown(self._free, ids)
-        if 2 * keys > len(self._slots):
+        self._words = grown(self._words, max(keys, self.capacity + 1))
+        if _FULL * keys > len(self._slots):
             old = self._slots
-            self._slots = np.zeros(1 << int(2 * keys).bit_length(), np.uint64)
+            self._slots = np.zeros(1 << int(_FULL * keys).bit_length(), np.uint64)
             _move(old, self._slots)
 
 
@@ -153,64 +151,93 @@ def _place_of(code: int, words: UInt64s, row: int, slots: UInt64s, table: UInt64
 
 
 @compiled
+def _ask(words: UInt64s, first: int, last: int, slots: UInt64s, table: UInt64s, codes: UInt64s) -> int:
+    """The hashes of a block of keys, with their slots and what these point to on the way into the cache."""
+    mask = len(slots) - 1
+    seen = np.uint64(0)
+    for row in range(first, last):
+        code = _hash(words, row)
+        codes[row - first] = code
+        seen ^= slots[_home(code, mask)]
+    if table.shape[1] > 0:
+        for row in range(first, last):
+            slot = slots[_home(codes[row - first], mask)]
+            if (slot ^ codes[row - first]) <= np.uint64(_ID):
+                seen ^= table[_id(slot), 0]
+    return seen  # type: ignore[no-any-return]  # looked at by nobody, but without it there would be nothing to ask for
+
+
+@compiled
 def _intern(
     words: UInt64s, start: int, slots: UInt64s, table: UInt64s, free: Int64s, tally: Int64s, ids: Int64s
 ) -> int:
     """Intern from row `start` on until there is no room for another key; the row that was reached."""
-    for row in range(start, len(words)):
-        code = _hash(words, row)
-        place = _place_of(code, words, row, slots, table)
-        if slots[place] == 0:
-            if 2 * (tally[0] - tally[1]) >= len(slots) or (tally[1] == 0 and tally[0] == len(table)):
-                return row
-            if tally[1] > 0:
-                tally[1] -= 1
-                new = free[tally[1]]
-            else:
-                new = tally[0]
-                tally[0] += 1
-            for i in range(words.shape[1]):
-                table[new, i] = words[row, i]
-            slots[place] = code | np.uint64(new + 1)
-        ids[row] = _id(slots[place])
+    codes = np.empty(_BLOCK + 1, np.uint64)
+    for first in range(start, len(words), _BLOCK):
+        last = min(first + _BLOCK, len(words))
+        codes[_BLOCK] = _ask(words, first, last, slots, table, codes)
+        for row in range(first, last):
+            code = codes[row - first]
+            place = _place_of(code, words, row, slots, table)
+            if slots[place] == 0:
+                if _FULL * (tally[0] - tally[1]) >= len(slots) or (tally[1] == 0 and tally[0] == len(table)):
+                    return row
+                if tally[1] > 0:
+                    tally[1] -= 1
+                    new = free[tally[1]]
+                else:
+                    new = tally[0]
+                    tally[0] += 1
+                for i in range(words.shape[1]):
+                    table[new, i] = words[row, i]
+                slots[place] = code | np.uint64(new + 1)
+            ids[row] = _id(slots[place])
     return len(words)
 
 
 @compiled
 def _find(words: UInt64s, slots: UInt64s, table: UInt64s, ids: Int64s) -> None:
-    for row in range(len(words)):
-        ids[row] = _id(slots[_place_of(_hash(words, row), words, row, slots, table)])
+    codes = np.empty(_BLOCK + 1, np.uint64)
+    for first in range(0, len(words), _BLOCK):
+        last = min(first + _BLOCK, len(words))
+        codes[_BLOCK] = _ask(words, first, last, slots, table, codes)
+        for row in range(first, last):
+            ids[row] = _id(slots[_place_of(codes[row - first], words, row, slots, table)])
 
 
 @compiled
-def _retain(ids: Int64s, references: Int64s) -> None:
+def _forget_all(ids: Int64s, slots: UInt64s, table: UInt64s, free: Int64s, tally: Int64s) -> None:
     for i in ids:
-        references[i] += 1
-
-
-@compiled
-def _release(
-    ids: Int64s, slots: UInt64s, table: UInt64s, references: Int64s, free: Int64s, tally: Int64s, gone: Int64s
-) -> int:
-    count = 0
-    for i in ids:
-        references[i] -= 1
-        if references[i] == 0:
-            _forget(i, slots, table)
+        if _forget(i, slots, table):
             free[tally[1]] = i
             tally[1] += 1
-            gone[count] = i
-            count += 1
-    return count
 
 
 @compiled
-def _forget(key: int, slots: UInt64s, table: UInt64s) -> None:
-    """Take a key out and close the gap, so that no search ends too early."""
+def _keep(marked: Bools, old: UInt64s, slots: UInt64s, free: Int64s, tally: Int64s) -> None:
+    mask = len(slots) - 1
+    for slot in old:
+        if slot == 0:
+            continue
+        if not marked[_id(slot)]:
+            free[tally[1]] = _id(slot)
+            tally[1] += 1
+            continue
+        place = _home(slot, mask)
+        while slots[place] != 0:
+            place = (place + 1) & mask
+        slots[place] = slot
+
+
+@compiled
+def _forget(key: int, slots: UInt64s, table: UInt64s) -> bool:
+    """Take a key out and close the gap, so that no search ends too early; whether it was there."""
     mask = len(slots) - 1
     code = _hash(table, key)
     hole = _home(code, mask)
     while slots[hole] != code | np.uint64(key + 1):
+        if slots[hole] == 0:
+            return False
         hole = (hole + 1) & mask
     place = hole
     while True:
@@ -221,6 +248,7 @@ def _forget(key: int, slots: UInt64s, table: UInt64s) -> None:
             slots[hole] = slots[place]
             hole = place
     slots[hole] = 0
+    return True
 
 
 @compiled

@@ -14,6 +14,16 @@ from windrow.batch.arrays import Array, UInt64s
 from windrow.batch.column import WIDE, Column
 
 
+def key_words(columns: Sequence[Column], length: int) -> UInt64s:
+    """The words of rows without nulls: there is no word for these."""
+    if any(column.values.dtype == WIDE for column in columns):
+        return words_of(columns, length)
+    words = np.empty((length, len(columns)), np.uint64)
+    for place, column in enumerate(columns):
+        words[:, place] = _bits(column.values)
+    return words
+
+
 def words_of(columns: Sequence[Column], length: int, *times: Array) -> UInt64s:
     """A row of words for each of the `length` rows; `times` are further words, such as `exp`."""
     width = sum(2 if column.values.dtype == WIDE else 1 for column in columns)

@@ -14,7 +14,7 @@ The residual is what equality of keys leaves of the condition: bands, inequaliti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,10 +22,10 @@ import numpy as np
 
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment, concat
-from windrow.batch.key_table import KeyTable
-from windrow.batch.words import any_null, words_of
+from windrow.batch.words import any_null
 from windrow.operators.operator import Parts, Predicate
 from windrow.state import STRUCTURES, Structure, StructureKind
+from windrow.state.row_keys import RowKeys
 from windrow.state.snapshot import Part, Piece
 
 
@@ -43,8 +43,8 @@ class JoinState(Parts):
     def __init__(self, spec: Join) -> None:
         self.left = STRUCTURES[spec.left_structure]()
         self.right = STRUCTURES[spec.right_structure]()
-        self.keys = KeyTable()
-        self._ordinals = (spec.left_keys, spec.right_keys)
+        sides = (self.left, spec.left_keys), (self.right, spec.right_keys)
+        self.keys = RowKeys(sides, nulls=spec.nulls_match)
 
     def __len__(self) -> int:
         return len(self.left) + len(self.right)
@@ -58,7 +58,7 @@ class JoinState(Parts):
 
     def restore_keys(self) -> None:
         """The rows know their keys, so the table of keys is made from them."""
-        restore_keys(self.keys, zip((self.left, self.right), self._ordinals, strict=True))
+        self.keys.restore()
 
 
 @dataclass(frozen=True)
@@ -88,50 +88,25 @@ class Join:
         right, right_ids, _ = self._identify(state, inputs[1], self.right_keys)
         state.right.insert(right_ids, right)
         positions, new_left, partners = _matches(left, left_ids, state.right, right)
-        of_new_left = paired(new_left, partners)
+        of_new_left = partners.with_columns(new_left.columns + partners.columns).signed_by(new_left)
         _, new_right, partners = _matches(right, right_ids, state.left, left)
-        of_old_left = paired(partners, new_right)
+        of_old_left = partners.with_columns(partners.columns + new_right.columns).signed_by(new_right)
         state.left.insert(left_ids, left)
         for side in (state.left, state.right):
-            state.keys.release(side.expire_until(segment.end).keys)
+            side.expire_until(segment.end)
+        state.keys.tidy()
         return Pairs(of_new_left, positions if places is None else places[positions], of_old_left)
 
     def _identify(self, state: JoinState, rows: Batch, keys: tuple[int, ...]) -> tuple[Batch, Int64s, Int64s | None]:
         """The rows that can match, the ids of their keys, and where they were when some have been left out."""
-        columns, places = rows.select(keys), None
-        lost = any_null(columns, len(rows))
-        if not self.nulls_match and lost.any():
-            places = np.flatnonzero(~lost)
+        places = None
+        if not self.nulls_match and any(column.valid is not None for column in rows.select(keys)):
+            places = np.flatnonzero(~any_null(rows.select(keys), len(rows)))
             rows = rows.take(places)
-            columns = rows.select(keys)
-        ids = state.keys.intern(words_of(columns, len(rows)))
-        state.keys.retain(ids)
-        return rows, ids, places
+        return rows, state.keys.intern(rows, keys), places
 
 
 def _matches(rows: Batch, ids: Int64s, other: Structure, like: Batch) -> tuple[Int64s, Batch, Batch]:
     """Positions of rows, the rows, and their partners in the other input's state, which has the columns of `like`."""
     positions, partners = other.probe(ids, rows.ts, rows.exp)
     return positions, rows.take(positions), partners if len(partners) else like.slice(0, 0)
-
-
-def paired(left: Batch, right: Batch) -> Batch:
-    """Rows side by side: the intersection of lifetimes, the product of signs."""
-    return Batch(
-        left.columns + right.columns,
-        np.maximum(left.ts, right.ts),
-        np.minimum(left.exp, right.exp),
-        left.sign * right.sign,
-    )
-
-
-def restore_keys(table: KeyTable, sides: Iterable[tuple[Structure, tuple[int, ...]]]) -> None:
-    """The table of keys that restored rows hold: the rows know their ids and, in the key columns, their keys."""
-    kept = [(side.scan(), ordinals) for side, ordinals in sides]
-    held = [(k.keys, words_of(k.rows.select(ordinals), len(k.keys))) for k, ordinals in kept if len(k.keys)]
-    if not held:
-        return
-    ids, first = np.unique(np.concatenate([keys for keys, _ in held]), return_index=True)
-    table.restore(ids, np.concatenate([words for _, words in held])[first])
-    for keys, _ in held:
-        table.retain(keys)

@@ -18,11 +18,11 @@ import numpy as np
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.column import nulls
-from windrow.batch.key_table import ABSENT, KeyTable
+from windrow.batch.key_table import ABSENT
 from windrow.batch.words import any_null, words_of
-from windrow.operators.join import restore_keys
 from windrow.operators.operator import Parts, Predicate
 from windrow.state import HashOnRowKey
+from windrow.state.row_keys import RowKeys
 from windrow.state.snapshot import Part, Piece
 from windrow.units import FOREVER
 
@@ -31,9 +31,8 @@ class TableState(Parts):
     """The rows of the table that tuples may still see."""
 
     def __init__(self, keys: tuple[int, ...]) -> None:
-        self.keys = KeyTable()
         self.rows = HashOnRowKey()
-        self._ordinals = keys
+        self.keys = RowKeys([(self.rows, keys)], nulls=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -43,7 +42,7 @@ class TableState(Parts):
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         super().restore(pieces)
-        restore_keys(self.keys, [(self.rows, self._ordinals)])
+        self.keys.restore()
 
 
 @dataclass(frozen=True)
@@ -62,12 +61,12 @@ class NonRetroactiveJoin:
         stream, table = inputs
         assert stream.is_positive, "a non-retroactive table is joined below strict operators"
         self._change(state, table)
-        columns = stream.select(self.left_keys)
-        ids = state.keys.find(words_of(columns, len(stream)))
-        ids[any_null(columns, len(stream))] = ABSENT
+        ids = state.keys.find(stream, self.left_keys)
+        ids[any_null(stream.select(self.left_keys), len(stream))] = ABSENT
         positions, rows = state.rows.probe(ids, stream.ts, stream.ts + 1)
         positions, pairs = self._pairs(stream, positions, rows if len(rows) else table.slice(0, 0))
-        state.keys.release(state.rows.expire_until(segment.end).keys)
+        state.rows.expire_until(segment.end)
+        state.keys.tidy()
         if not self.keep_left:
             return pairs
         alone = np.ones(len(stream), np.bool_)
@@ -80,8 +79,7 @@ class NonRetroactiveJoin:
         """Changes are seen one tick later: by tuples after them."""
         table = table.take(~any_null(table.select(self.right_keys), len(table)))
         later = np.where(table.exp == FOREVER, FOREVER, table.exp + 1)
-        ids = state.keys.intern(words_of(table.select(self.right_keys), len(table)))
-        state.keys.retain(ids)
+        ids = state.keys.intern(table, self.right_keys)
         state.rows.insert(ids, table.with_lifetimes(table.ts + 1, later))
 
     def _pairs(self, stream: Batch, positions: Int64s, rows: Batch) -> tuple[Int64s, Batch]:

@@ -18,10 +18,11 @@ from windrow.batch.batch import Batch
 from windrow.batch.compiled import compiled
 from windrow.batch.key_table import KeyTable
 from windrow.batch.words import words_of
+from windrow.state.chains import EXP, KEY, TS, Found, link, overlapping, unlink
 from windrow.state.stored_columns import StoredColumns
 
-NONE = -1
 _SMALLEST = 64
+_FIELDS = 5  # of a row, see `chains`
 
 
 class RowArena:
@@ -29,21 +30,29 @@ class RowArena:
 
     def __init__(self) -> None:
         self._columns = StoredColumns()
-        self.ts: Int64s = np.zeros(_SMALLEST, np.int64)
-        self.exp: Int64s = np.zeros(_SMALLEST, np.int64)
+        self._rows: Int64s = np.zeros((_SMALLEST, _FIELDS), np.int64)
         self.sign: Int8s = np.zeros(_SMALLEST, np.int8)
-        self.key: Int64s = np.zeros(_SMALLEST, np.int64)
         self.piece: Int64s = np.zeros(_SMALLEST, np.int64)
         self.alive: Bools = np.zeros(_SMALLEST, np.bool_)
         self._free: Int64s = np.zeros(_SMALLEST, np.int64)
         self._free_count = 0
         self._used = 0  # slots ever taken
-        self._next: Int64s = np.zeros(_SMALLEST, np.int64)
-        self._previous: Int64s = np.zeros(_SMALLEST, np.int64)
-        self._heads: Int64s | None = None
+        self._heads: Int64s | None = None  # from the first probe on
 
     def __len__(self) -> int:
         return self._used - self._free_count
+
+    @property
+    def ts(self) -> Int64s:
+        return self._rows[:, TS]
+
+    @property
+    def exp(self) -> Int64s:
+        return self._rows[:, EXP]
+
+    @property
+    def key(self) -> Int64s:
+        return self._rows[:, KEY]
 
     @property
     def used(self) -> int:
@@ -53,7 +62,7 @@ class RowArena:
     def insert(self, keys: Int64s, rows: Batch, piece: int) -> Int64s:
         """Put rows into slots; the slots they took."""
         slots = self._take_slots(len(rows))
-        self._columns.put(slots, rows.columns, len(self.ts))
+        self._columns.put(slots, rows.columns, len(self._rows))
         self.ts[slots] = rows.ts
         self.exp[slots] = rows.exp
         self.sign[slots] = rows.sign
@@ -67,7 +76,7 @@ class RowArena:
     def remove(self, slots: Int64s) -> None:
         """Give slots back; what they held stays readable until the next insert."""
         if self._heads is not None:
-            _unlink(slots, self.key, self._heads, self._next, self._previous)
+            unlink(slots, self._rows, self._heads)
         self.alive[slots] = False
         self._free[self._free_count : self._free_count + len(slots)] = slots
         self._free_count += len(slots)
@@ -79,17 +88,12 @@ class RowArena:
         """All slots in use."""
         return np.flatnonzero(self.alive[: self._used])
 
-    def probe(self, keys: Int64s, ts: Int64s, exp: Int64s) -> tuple[Int64s, Int64s]:
-        """Pairs (position in `keys`, slot) with equal keys and lifetimes that overlap."""
+    def probe(self, keys: Int64s, ts: Int64s, exp: Int64s) -> Found:
+        """Pairs with equal keys and lifetimes that overlap."""
         if self._heads is None:
-            self._heads = np.full(_SMALLEST, NONE, np.int64)
+            self._heads = np.zeros(_SMALLEST, np.int64)
             self._link(self.slots())
-        counts = np.zeros(len(keys), np.int64)
-        _count_matches(keys, ts, exp, self._heads, self._next, self.ts, self.exp, counts)
-        positions = np.repeat(np.arange(len(keys)), counts)
-        slots = np.empty(len(positions), np.int64)
-        _fill_matches(keys, ts, exp, self._heads, self._next, self.ts, self.exp, slots)
-        return positions, slots
+        return overlapping(keys, ts, exp, self._heads, self._rows)
 
     def cancelling(self) -> Int64s:
         """Slots of rows that sum to nothing from now on: same key, row and end, opposite signs. Scans all."""
@@ -108,81 +112,16 @@ class RowArena:
         return np.concatenate([self._free[self._free_count : self._free_count + again], fresh])
 
     def _grow(self, length: int) -> None:
-        if length <= len(self.ts):
+        if length <= len(self._rows):
             return
-        for name in ("ts", "exp", "sign", "key", "piece", "alive", "_free", "_next", "_previous"):
+        for name in ("_rows", "sign", "piece", "alive", "_free"):
             setattr(self, name, grown(getattr(self, name), length))
 
     def _link(self, slots: Int64s) -> None:
-        if not len(slots):
-            return
-        assert self._heads is not None
-        highest = int(self.key[slots].max()) + 1
-        if highest > len(self._heads):
-            longer = np.full(max(highest, 2 * len(self._heads)), NONE, np.int64)
-            longer[: len(self._heads)] = self._heads
-            self._heads = longer
-        _link(slots, self.key, self._heads, self._next, self._previous)
-
-
-@compiled
-def _link(slots: Int64s, key: Int64s, heads: Int64s, following: Int64s, previous: Int64s) -> None:
-    for slot in slots:
-        head = heads[key[slot]]
-        following[slot] = head
-        previous[slot] = NONE
-        if head != NONE:
-            previous[head] = slot
-        heads[key[slot]] = slot
-
-
-@compiled
-def _unlink(slots: Int64s, key: Int64s, heads: Int64s, following: Int64s, previous: Int64s) -> None:
-    for slot in slots:
-        after, before = following[slot], previous[slot]
-        if after != NONE:
-            previous[after] = before
-        if before != NONE:
-            following[before] = after
-        else:
-            heads[key[slot]] = after
-
-
-@compiled
-def _count_matches(
-    keys: Int64s,
-    ts: Int64s,
-    exp: Int64s,
-    heads: Int64s,
-    following: Int64s,
-    begins: Int64s,
-    ends: Int64s,
-    counts: Int64s,
-) -> None:
-    for i in range(len(keys)):
-        if keys[i] < 0 or keys[i] >= len(heads):
-            continue
-        slot = heads[keys[i]]
-        while slot != NONE:
-            if max(ts[i], begins[slot]) < min(exp[i], ends[slot]):
-                counts[i] += 1
-            slot = following[slot]
-
-
-@compiled
-def _fill_matches(
-    keys: Int64s, ts: Int64s, exp: Int64s, heads: Int64s, following: Int64s, begins: Int64s, ends: Int64s, slots: Int64s
-) -> None:
-    filled = 0
-    for i in range(len(keys)):
-        if keys[i] < 0 or keys[i] >= len(heads):
-            continue
-        slot = heads[keys[i]]
-        while slot != NONE:
-            if max(ts[i], begins[slot]) < min(exp[i], ends[slot]):
-                slots[filled] = slot
-                filled += 1
-            slot = following[slot]
+        if len(slots):
+            assert self._heads is not None
+            self._heads = grown(self._heads, int(self.key[slots].max()) + 1)
+            link(slots, self._rows, self._heads)
 
 
 @compiled

@@ -1,58 +1,156 @@
 """Rows that end in the order in which they came: a queue of basic windows (thesis 3.5.2, figure 2.4).
 
-A basic window is what one insert brought, small ones together. Sliding on drops whole basic windows from the front and
-cuts the first one that is left; the middle is never touched.
+Rows are numbered as they come, and lie in arrays in this order: new ones are put behind the last, and sliding on moves
+the number of the oldest that is kept; the middle is never touched. When the arrays are full, the rows that are left
+move to the front, or the arrays get longer. A basic window is a stretch of some thousand rows: it is written once, and
+left out when its last row has gone.
 
-Rows whose end is not known, as in a count window, are not in the queue: negative tuples end them.
-
-Invariant: read from the front, the ends never decrease. Expiry costs a constant a row that leaves.
+Invariant: read from the front, the ends never decrease, and nothing is taken back. Everything costs a constant a row.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Container, Mapping
+from itertools import pairwise
 
 import numpy as np
 
-from windrow.batch.arrays import Int64s
-from windrow.state.rows_in_pieces import RowsInPieces
-from windrow.units import FOREVER
+from windrow.batch.arrays import Int64s, grown, ones
+from windrow.batch.batch import Batch
+from windrow.batch.compiled import compiled
+from windrow.state.chains import EXP, KEY, TS, link_in_order, overlapping
+from windrow.state.snapshot import Piece, Snapshot
+from windrow.state.stored_columns import StoredColumns
+from windrow.state.structure import Kept, Matches
 
-_SMALL = 512  # rows up to which a basic window takes in the next insert
+_SMALLEST = 64
+_BASIC_WINDOW = 4096  # rows after which the next insert begins a new one
+_CLOCK = "clock"
+_FIELDS = 4  # of a row, see `chains`
 
 
-class FifoOfBasicWindows(RowsInPieces):
-    """For weakest patterns, and for count windows."""
+class FifoOfBasicWindows:
+    """For weakest patterns."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._windows: deque[Int64s] = deque()  # slots
+        self._columns = StoredColumns()
+        self._rows: Int64s = np.empty((_SMALLEST, _FIELDS), np.int64)
+        self._base = 0  # the number of the row at the first place
+        self._oldest = 0  # the number of the first row that is kept
+        self._next = 0  # the number of the next row to come
+        self._windows: deque[int] = deque()  # the numbers of the first rows of basic windows
+        self._heads: Int64s | None = None  # from the first probe on
 
-    def _inserted(self, slots: Int64s) -> None:
-        slots = slots[self._arena.exp[slots] != FOREVER]
-        if not len(slots):
+    def __len__(self) -> int:
+        return self._next - self._oldest
+
+    def insert(self, keys: Int64s, rows: Batch) -> None:
+        if not len(rows):
             return
-        ends = self._arena.exp[slots]
-        assert bool((ends[1:] >= ends[:-1]).all()), "ends come in order"
-        if self._windows:
-            last = self._windows[-1]
-            assert ends[0] >= self._arena.exp[last[-1]], "ends come in order"
-            if len(last) < _SMALL:
-                slots = np.concatenate([self._windows.pop(), slots])
-        self._windows.append(slots)
+        assert rows.is_positive, "a FIFO is for rows that nothing takes back"
+        if not self._windows or self._next - self._windows[-1] >= _BASIC_WINDOW:
+            self._windows.append(self._next)
+        self._append(keys, rows)
 
-    def _ended(self, time: int) -> Int64s:
-        gone = [np.zeros(0, np.int64)]
-        while self._windows:
-            window = self._windows.popleft()
-            ends = self._arena.exp[window]
-            count = int(np.searchsorted(ends, time, side="right"))
-            gone.append(window[:count])
-            if count < len(window):
-                self._windows.appendleft(window[count:])
-                break
-        return np.concatenate(gone)
+    def expire_until(self, time: int) -> Kept:
+        first = self._oldest - self._base
+        count = _ended(self._rows, first, self._next - self._base, time) - first
+        gone = self._kept(self._oldest, self._oldest + count)
+        self._oldest += count
+        while len(self._windows) > 1 and self._windows[1] <= self._oldest:
+            self._windows.popleft()
+        return gone
 
-    def _unfile(self, slots: Int64s) -> None:
-        left = (window[~np.isin(window, slots)] for window in self._windows)
-        self._windows = deque(window for window in left if len(window))
+    def probe(self, keys: Int64s, ts: Int64s, exp: Int64s) -> Matches:
+        if self._heads is None:
+            self._heads = np.zeros(_SMALLEST, np.int64)
+            self._link(self._oldest)
+        found = overlapping(keys, ts, exp, self._heads, self._rows, self._base, self._oldest)
+        columns = self._columns.take(found.places)
+        return Matches(found.positions, Batch(columns, found.begins, found.ends, ones(len(found.places))))
+
+    def scan(self) -> Kept:
+        return self._kept(self._oldest, self._next)
+
+    def keys(self) -> Int64s:
+        return np.array(self._rows[self._oldest - self._base : self._next - self._base, KEY])
+
+    def snapshot(self, known: Container[str]) -> Snapshot:
+        """A basic window is named by the numbers of its first row and of the first after it."""
+        pieces, manifest = {}, []
+        for first, end in pairwise([*self._windows, self._next]):
+            if end <= self._oldest:
+                continue
+            manifest.append(f"{first}.{end}")
+            if manifest[-1] not in known:
+                kept = self._kept(max(first, self._oldest), end)
+                pieces[manifest[-1]] = Piece({"keys": kept.keys}, kept.rows)
+        # Without rows: rows of a piece that have ended since come back when it is read, and go at once.
+        clock = f"{_CLOCK}.{self._oldest}.{self._next}"
+        return Snapshot((*manifest, clock), pieces if clock in known else {**pieces, clock: Piece({})})
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        for name, piece in pieces.items():
+            if name.startswith(_CLOCK):
+                self._oldest, self._next = (int(part) for part in name.split(".")[1:])
+                continue
+            first, end = (int(part) for part in name.split("."))
+            assert piece.rows is not None
+            if not self._windows:
+                self._base = self._oldest = self._next = end - len(piece.rows)
+            self._windows.append(first)
+            self._append(piece.arrays["keys"], piece.rows)
+
+    def _append(self, keys: Int64s, rows: Batch) -> None:
+        self._make_room(len(rows))
+        first = self._next - self._base
+        places = slice(first, first + len(rows))
+        assert bool((rows.exp[1:] >= rows.exp[:-1]).all()), "ends come in order"
+        assert not len(self) or rows.exp[0] >= self._rows[first - 1, EXP], "ends come in order"
+        self._columns.put(places, rows.columns, len(self._rows))
+        self._rows[places, TS] = rows.ts
+        self._rows[places, EXP] = rows.exp
+        self._rows[places, KEY] = keys
+        before = self._next
+        self._next += len(rows)
+        if self._heads is not None:
+            self._link(before)
+
+    def _make_room(self, count: int) -> None:
+        """Rows move to the front when at least as many have left; else the arrays get longer."""
+        first, last = self._oldest - self._base, self._next - self._base
+        if last + count <= len(self._rows):
+            return
+        if first >= last - first + count:
+            self._rows[: last - first] = self._rows[first:last]
+            self._columns.move_to_front(first, last)
+            self._base = self._oldest
+        else:
+            self._rows = grown(self._rows, last + count)
+
+    def _link(self, first: int) -> None:
+        """Rows from a number on, before those of their keys."""
+        assert self._heads is not None
+        places = slice(first - self._base, self._next - self._base)
+        if places.start == places.stop:
+            return
+        self._heads = grown(self._heads, int(self._rows[places, KEY].max()) + 1)
+        link_in_order(self._rows, places.start, places.stop, self._heads, self._base)
+
+    def _kept(self, first: int, end: int) -> Kept:
+        places = slice(first - self._base, end - self._base)
+        ts, exp, keys = (np.array(self._rows[places, field]) for field in (TS, EXP, KEY))
+        return Kept(keys, Batch(self._columns.slice(places.start, places.stop), ts, exp, ones(end - first)))
+
+
+@compiled
+def _ended(rows: Int64s, first: int, last: int, time: int) -> int:
+    """The first place in [first, last) whose row ends after `time`."""
+    while first < last:
+        middle = (first + last) // 2
+        if rows[middle, EXP] <= time:
+            first = middle + 1
+        else:
+            last = middle
+    return first

@@ -39,7 +39,6 @@ class HashOnRowKey(RowsInPieces):
     def _inserted(self, slots: Int64s) -> None:
         rows = self._arena.take(slots)
         ids = self._table.intern(words_of(rows.columns, len(rows), rows.exp, self._arena.key[slots]))
-        self._table.retain(ids)
         for name in ("_row", "_next", "_previous"):
             setattr(self, name, grown(getattr(self, name), len(self._arena.ts)))
         self._row[slots] = ids
@@ -61,7 +60,7 @@ class HashOnRowKey(RowsInPieces):
 
     def _cancelled(self) -> Int64s:
         met, self._met = self._met, np.zeros(0, np.int64)
-        self._table.release(self._row[met])
+        self._forget(self._row[met])
         return met
 
     def _forgotten(self, slots: Int64s) -> None:
@@ -79,7 +78,11 @@ class HashOnRowKey(RowsInPieces):
     def _leave(self, slots: Int64s) -> None:
         slots = slots[~np.isin(slots, self._met)]
         _unchain(slots, self._row, self._heads, self._next, self._previous)
-        self._table.release(self._row[slots])
+        self._forget(self._row[slots])
+
+    def _forget(self, rows: Int64s) -> None:
+        """Rows without a tuple in their chains."""
+        self._table.forget(rows[self._heads[rows] == 0])
 
 
 @compiled

@@ -36,7 +36,6 @@ class KeyDirectory:
     def intern(self, columns: Sequence[Column], length: int) -> Int64s:
         """The ids of keys, held from now on."""
         ids = self._table.intern(words_of(columns, length))
-        self._table.hold(ids)
         self._columns.put(ids, columns, self._table.capacity)
         self._changes += 1
         return ids
@@ -52,7 +51,7 @@ class KeyDirectory:
 
     def forget(self, ids: Int64s) -> None:
         """Nothing is to be said about these keys any more."""
-        if len(self._table.forget(ids)):
+        if self._table.forget(ids):
             self._changes += 1
 
     def columns(self, ids: Int64s) -> tuple[Column, ...]:
@@ -77,5 +76,4 @@ class KeyDirectory:
             self._changes = int(name)
             if len(ids):
                 self._table.restore(ids, piece.arrays["words"].astype(np.uint64))
-                self._table.hold(ids)
                 self._columns.put(ids, piece.rows.columns, self._table.capacity)

@@ -76,12 +76,16 @@ class RowsInPieces:
         return kept
 
     def probe(self, keys: Int64s, ts: Int64s, exp: Int64s) -> Matches:
-        positions, slots = self._arena.probe(keys, ts, exp)
-        return Matches(positions, self._arena.take(slots))
+        found = self._arena.probe(keys, ts, exp)
+        rows = self._arena.take(found.places).with_lifetimes(found.begins, found.ends)
+        return Matches(found.positions, rows)
 
     def scan(self) -> Kept:
         slots = self._arena.slots()
         return Kept(self._arena.key[slots], self._arena.take(slots))
+
+    def keys(self) -> Int64s:
+        return self._arena.key[self._arena.slots()]
 
     def snapshot(self, known: Container[str]) -> Snapshot:
         slots = self._arena.slots()

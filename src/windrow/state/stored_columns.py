@@ -19,7 +19,7 @@ class StoredColumns:
     def __init__(self) -> None:
         self._columns: list[_StoredColumn] | None = None
 
-    def put(self, places: Int64s, columns: Sequence[Column], length: int) -> None:
+    def put(self, places: Int64s | slice, columns: Sequence[Column], length: int) -> None:
         """Write columns at places, all below `length`."""
         if self._columns is None:
             self._columns = [
@@ -30,7 +30,17 @@ class StoredColumns:
             stored.put(places, column)
 
     def take(self, places: Int64s) -> tuple[Column, ...]:
-        return tuple(stored.take(places) for stored in self._columns or ())
+        return tuple(stored.column.take(places) for stored in self._columns or ())
+
+    def slice(self, start: int, end: int) -> tuple[Column, ...]:
+        return self.take(np.arange(start, end))
+
+    def move_to_front(self, start: int, end: int) -> None:
+        """What is at places [start, end) goes to the first places, of which there are as many before `start`."""
+        for stored in self._columns or ():
+            stored.values[: end - start] = stored.values[start:end]
+            if stored.valid is not None:
+                stored.valid[: end - start] = stored.valid[start:end]
 
 
 @dataclass
@@ -47,7 +57,11 @@ class _StoredColumn:
         if self.valid is not None:
             self.valid = grown(self.valid, length)
 
-    def put(self, slots: Int64s, column: Column) -> None:
+    @property
+    def column(self) -> Column:
+        return Column(self.type, self.values, self.valid, self.dictionary)
+
+    def put(self, slots: Int64s | slice, column: Column) -> None:
         if column.is_coded:
             self.dictionary = column.dictionary if self.dictionary is None else self.dictionary
             column = column.recoded(self.dictionary) if self.dictionary is not None else column
@@ -56,7 +70,3 @@ class _StoredColumn:
             self.valid = np.ones(len(self.values), np.bool_)
         if self.valid is not None:
             self.valid[slots] = column.valid_mask()
-
-    def take(self, slots: Int64s) -> Column:
-        valid = None if self.valid is None else self.valid[slots]
-        return Column(self.type, self.values[slots], valid, self.dictionary)

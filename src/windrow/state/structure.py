@@ -24,7 +24,7 @@ class Kept(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """Pairs that a probe found: positions among what was asked, and the rows that answer."""
+    """Pairs that a probe found: positions among what was asked, and the rows that answer, as long as the pairs live."""
 
     positions: Int64s
     rows: Batch
@@ -51,6 +51,10 @@ class Structure(Protocol):
 
     def scan(self) -> Kept:
         """All rows, in no order."""
+        ...
+
+    def keys(self) -> Int64s:
+        """The ids of the keys of all rows."""
         ...
 
     def snapshot(self, known: Container[str]) -> Snapshot: ...

@@ -154,7 +154,7 @@ class TableStore:
             return
         fresh = words_of(new.select(self._key), len(new))
         before = len(self._used_keys)
-        self._used_keys.retain(self._used_keys.intern(fresh))
+        self._used_keys.intern(fresh)
         if len(self._used_keys) < before + len(new):
             hint = "a key of a non-retroactive table is not used again: older results refer to it"
             raise WindrowError(f"a row of {self.entry.name} has a key that was deleted", hint)

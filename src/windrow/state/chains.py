@@ -1,0 +1,122 @@
+"""Chains of rows with the same key, and the probe that walks them.
+
+What a probe has to know of a row lies side by side, so that a match costs one look into memory: its begin and end, its
+key, and a link to the next row of the same key. A link is the number of a row + 1, and 0 at the end of a chain; rows
+with numbers below the `oldest` have left, and a chain ends with them too. `heads` are the links to the first rows, by
+key. A row's place in the array is its number less `base`.
+
+As in a table of keys, memory is asked for what a whole block of probes needs before the first of them is answered.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from windrow.batch.arrays import Int64s
+from windrow.batch.compiled import compiled
+
+TS, EXP, KEY, NEXT, PREVIOUS = range(5)  # the fields of a row; the last only where rows leave out of turn
+_BLOCK = 64
+_SMALLEST = 64
+
+
+class Found(NamedTuple):
+    """Pairs: positions among what was asked, places of the rows that answer, and the lifetimes they have in common."""
+
+    positions: Int64s
+    places: Int64s
+    begins: Int64s
+    ends: Int64s
+
+
+def overlapping(
+    keys: Int64s, ts: Int64s, exp: Int64s, heads: Int64s, rows: Int64s, base: int = 0, oldest: int = 0
+) -> Found:
+    """The rows with an equal key whose lifetime overlaps [ts, exp), for each thing asked."""
+    parts: list[list[Int64s]] = []
+    position, link, room = 0, 0, max(_SMALLEST, len(keys))
+    while not parts or position < len(keys):
+        arrays = [np.empty(room, np.int64) for _ in Found._fields]
+        position, link, count = _walk(keys, ts, exp, heads, rows, base, oldest, position, link, *arrays)
+        parts.append([array[:count] for array in arrays])
+        room *= 2
+    return Found(*(part[0] if len(part) == 1 else np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+@compiled
+def _walk(
+    keys: Int64s,
+    ts: Int64s,
+    exp: Int64s,
+    heads: Int64s,
+    rows: Int64s,
+    base: int,
+    oldest: int,
+    position: int,
+    pending: int,
+    positions: Int64s,
+    places: Int64s,
+    begins: Int64s,
+    ends: Int64s,
+) -> tuple[int, int, int]:
+    """From a position, and the link in its chain, until the arrays are full: where it stopped, and the pairs found."""
+    count, seen = 0, 0
+    links = np.empty(_BLOCK + 1, np.int64)
+    for first in range(position, len(keys), _BLOCK):
+        last = min(first + _BLOCK, len(keys))
+        for i in range(first, last):
+            links[i - first] = heads[keys[i]] if 0 <= keys[i] < len(heads) else 0
+        for i in range(first, last):
+            if links[i - first] > oldest:
+                seen ^= rows[links[i - first] - 1 - base, TS]
+        links[_BLOCK] = seen  # looked at by nobody, but without it there would be nothing to ask for
+        for i in range(first, last):
+            link = pending if pending > 0 else links[i - first]
+            pending = 0
+            while link > oldest:
+                place = link - 1 - base
+                begin, end = max(ts[i], rows[place, TS]), min(exp[i], rows[place, EXP])
+                if begin < end:
+                    if count == len(positions):
+                        return i, link, count
+                    positions[count], places[count], begins[count], ends[count] = i, place, begin, end
+                    count += 1
+                link = rows[place, NEXT]
+    return len(keys), 0, count
+
+
+@compiled
+def link_in_order(rows: Int64s, first: int, last: int, heads: Int64s, base: int) -> None:
+    """Put the rows at places [first, last) before those of their keys; they leave in the order in which they came."""
+    for block in range(first, last, _BLOCK):
+        end = min(block + _BLOCK, last)
+        for place in range(block, end):
+            rows[place, NEXT] = heads[rows[place, KEY]]
+        for place in range(block, end):
+            rows[place, NEXT] = heads[rows[place, KEY]]  # of the same block, perhaps
+            heads[rows[place, KEY]] = place + base + 1
+
+
+@compiled
+def link(slots: Int64s, rows: Int64s, heads: Int64s) -> None:
+    for slot in slots:
+        head = heads[rows[slot, KEY]]
+        rows[slot, NEXT] = head
+        rows[slot, PREVIOUS] = 0
+        if head > 0:
+            rows[head - 1, PREVIOUS] = slot + 1
+        heads[rows[slot, KEY]] = slot + 1
+
+
+@compiled
+def unlink(slots: Int64s, rows: Int64s, heads: Int64s) -> None:
+    for slot in slots:
+        after, before = rows[slot, NEXT], rows[slot, PREVIOUS]
+        if after > 0:
+            rows[after - 1, PREVIOUS] = before
+        if before > 0:
+            rows[before - 1, NEXT] = after
+        else:
+            heads[rows[slot, KEY]] = after
