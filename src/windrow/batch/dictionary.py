@@ -4,7 +4,7 @@ Kernels compare, hash and move 32-bit codes; only the borders and orderings see 
 engine, so codes of different columns can be compared, and a snapshot is the bytes added since the last one.
 
 Invariant: the string in slot `s` is `bytes[offsets[s]:offsets[s + 1]]`, and `table` is an open-addressing hash table of
-slots + 1 at most half full. Encoding costs one hash of each string, and makes no Python object.
+slots + 1 at most half full. Encoding costs one hash of each string, eight bytes at a time, and makes no Python object.
 
 A string's code is its slot, as long as no string is ever left out. A dictionary that is read back without the strings
 that nobody used any more has fewer slots than codes: then every slot has a code (`codes`), every code in use a slot
@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.batch.arrays import Array, Bools, Int32s, Int64s, grown
+from windrow.batch.arrays import Array, Bools, Int32s, Int64s, UInt64s, grown
 from windrow.batch.compiled import compiled
 
 LARGE_BINARY = pa.large_binary()
@@ -54,15 +54,16 @@ class Dictionary:
         offsets = np.frombuffer(plain.buffers()[1], np.int64, len(plain) + 1, plain.offset * 8)
         data = plain.buffers()[2]
         content = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
-        codes = np.zeros(len(plain), np.int32)
+        eights, codes = _eights(content), np.zeros(len(plain), np.int32)
         nulls = np.asarray(plain.is_null()) if plain.null_count else np.zeros(len(plain), np.bool_)
         done = 0
         while done < len(plain):
             share = max(1, min(len(plain) - done, self._count))
             self._reserve(share, int(offsets[done + share] - offsets[done]))
             done, self._count = _encode(
-                content, offsets, nulls, done, self._bytes, self._offsets, self._table, self._count, codes
-            )
+                content, eights, offsets, nulls, done,
+                self._bytes, _eights(self._bytes), self._offsets, self._table, self._count, codes,
+            )  # fmt: skip
         if self._codes is not None:
             self._give_codes()
             codes = self._codes[codes]
@@ -113,7 +114,7 @@ class Dictionary:
         """A hash of each string's bytes: the same in every process."""
         if len(self._hashes) != self._count:
             known = len(self._hashes)
-            added = _hash_all(self._bytes, self._offsets[known : self._count + 1])
+            added = _hash_all(_eights(self._bytes), self._offsets[known : self._count + 1])
             self._hashes = np.concatenate([self._hashes, added])
         return self._by_code(self._hashes)
 
@@ -159,40 +160,71 @@ class Dictionary:
         self._bytes = grown(self._bytes, int(self._offsets[self._count]) + size)
         if 2 * (self._count + strings) > len(self._table):
             self._table = np.zeros(1 << int(2 * (self._count + strings)).bit_length(), np.int32)
-            _rebuild(self._bytes, self._offsets, self._table, self._count)
+            _rebuild(_eights(self._bytes), self._offsets, self._table, self._count)
+
+
+def _eights(content: Array) -> UInt64s:
+    """The eight bytes from each byte on as a word, for all bytes that have seven after them; at least one word."""
+    if len(content) < 8:
+        content = np.append(content, np.zeros(8 - len(content), np.uint8))
+    words: UInt64s = np.ndarray(len(content) - 7, np.uint64, content, 0, (1,))
+    return words
 
 
 @compiled
-def _hash(content: Array, start: int, end: int) -> int:
-    code = np.uint64(14695981039346656037)
-    for i in range(start, end):
-        code = (code ^ np.uint64(content[i])) * np.uint64(1099511628211)
-    return code ^ (code >> np.uint64(29))  # type: ignore[no-any-return]
+def _short(eights: UInt64s, start: int, length: int) -> int:
+    """Fewer than eight bytes as a word, zeros above them."""
+    late = max(start - (len(eights) - 1), 0)  # there are no eight bytes from here on: take them from before
+    word = eights[start - late] >> np.uint64(8 * late) if length > 0 else np.uint64(0)
+    return word & ((np.uint64(1) << np.uint64(8 * length)) - np.uint64(1))  # type: ignore[no-any-return]
 
 
 @compiled
-def _hash_all(content: Array, offsets: Int64s) -> Array:
+def _mixed(code: int, word: int) -> int:
+    code = (code ^ word) * np.uint64(0x9E3779B97F4A7C15)
+    return code ^ (code >> np.uint64(32))  # type: ignore[no-any-return]
+
+
+@compiled
+def _hash(eights: UInt64s, start: int, end: int) -> int:
+    """Eight bytes at a time; the last eight may overlap those before."""
+    code = np.uint64(end - start)
+    if end - start < 8:
+        code = _mixed(code, _short(eights, start, end - start))
+    else:
+        for i in range(start, end - 7, 8):
+            code = _mixed(code, eights[i])
+        code = _mixed(code, eights[end - 8])
+    return _mixed(code, np.uint64(0))  # what differs in the last bytes only is to change the lowest bits too
+
+
+@compiled
+def _hash_all(eights: UInt64s, offsets: Int64s) -> UInt64s:
     hashes = np.zeros(len(offsets) - 1, np.uint64)
     for i in range(len(hashes)):
-        hashes[i] = _hash(content, offsets[i], offsets[i + 1])
+        hashes[i] = _hash(eights, offsets[i], offsets[i + 1])
     return hashes
 
 
 @compiled
-def _same(a: Array, start: int, length: int, b: Array, other: int) -> bool:
-    for i in range(length):  # noqa: SIM110
+def _same(a: UInt64s, start: int, length: int, b: UInt64s, other: int) -> bool:
+    if length < 8:
+        return _short(a, start, length) == _short(b, other, length)
+    for i in range(0, length - 7, 8):
         if a[start + i] != b[other + i]:
             return False
-    return True
+    return a[start + length - 8] == b[other + length - 8]  # type: ignore[no-any-return]
 
 
 @compiled
 def _encode(
     content: Array,
+    eights: UInt64s,
     starts: Int64s,
     nulls: Array,
     first: int,
     kept: Array,
+    kept_eights: UInt64s,
     offsets: Int64s,
     table: Int32s,
     count: int,
@@ -204,7 +236,7 @@ def _encode(
         if nulls[i]:
             continue
         start, end = starts[i], starts[i + 1]
-        place = np.int64(_hash(content, start, end) & np.uint64(mask))
+        place = np.int64(_hash(eights, start, end) & np.uint64(mask))
         while True:
             known = table[place] - 1
             if known < 0:
@@ -218,7 +250,7 @@ def _encode(
                 codes[i] = count - 1
                 break
             length = offsets[known + 1] - offsets[known]
-            if length == end - start and _same(content, start, length, kept, offsets[known]):
+            if length == end - start and _same(eights, start, length, kept_eights, offsets[known]):
                 codes[i] = known
                 break
             place = (place + 1) & mask
@@ -226,7 +258,7 @@ def _encode(
 
 
 @compiled
-def _rebuild(kept: Array, offsets: Int64s, table: Int32s, count: int) -> None:
+def _rebuild(kept: UInt64s, offsets: Int64s, table: Int32s, count: int) -> None:
     mask = len(table) - 1
     for code in range(count):
         place = np.int64(_hash(kept, offsets[code], offsets[code + 1]) & np.uint64(mask))

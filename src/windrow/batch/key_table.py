@@ -46,13 +46,17 @@ class KeyTable:
 
     def intern(self, words: UInt64s) -> Int64s:
         """The id of each key, new ones for keys not seen before."""
-        ids = np.empty(len(words), np.int64)
-        done = 0
+        return self.interned(words)[0]
+
+    def interned(self, words: UInt64s) -> tuple[Int64s, Int64s]:
+        """The id of each key, and the rows whose keys were not known."""
+        ids, new = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
+        done, count = 0, 0
         while done < len(words):
             # Room for a share of the rows at a time: most keys are old, and a table in the cache is fast.
             self._reserve(len(self) + max(_SMALLEST, min(len(words) - done, len(self))), words.shape[1])
-            done = _intern(words, done, self._slots, self._words, self._free, self._tally, ids)
-        return ids
+            done, count = _intern(words, done, self._slots, self._words, self._free, self._tally, ids, new, count)
+        return ids, new[:count]
 
     def find(self, words: UInt64s) -> Int64s:
         """The id of each key, ABSENT for keys that are not known."""
@@ -169,9 +173,17 @@ def _ask(words: UInt64s, first: int, last: int, slots: UInt64s, table: UInt64s, 
 
 @compiled
 def _intern(
-    words: UInt64s, start: int, slots: UInt64s, table: UInt64s, free: Int64s, tally: Int64s, ids: Int64s
-) -> int:
-    """Intern from row `start` on until there is no room for another key; the row that was reached."""
+    words: UInt64s,
+    start: int,
+    slots: UInt64s,
+    table: UInt64s,
+    free: Int64s,
+    tally: Int64s,
+    ids: Int64s,
+    new: Int64s,
+    count: int,
+) -> tuple[int, int]:
+    """Intern from row `start` on until there is no room for another key: the row reached, and the count of new keys."""
     codes = np.empty(_BLOCK + 1, np.uint64)
     for first in range(start, len(words), _BLOCK):
         last = min(first + _BLOCK, len(words))
@@ -181,18 +193,20 @@ def _intern(
             place = _place_of(code, words, row, slots, table)
             if slots[place] == 0:
                 if _FULL * (tally[0] - tally[1]) >= len(slots) or (tally[1] == 0 and tally[0] == len(table)):
-                    return row
+                    return row, count
                 if tally[1] > 0:
                     tally[1] -= 1
-                    new = free[tally[1]]
+                    key = free[tally[1]]
                 else:
-                    new = tally[0]
+                    key = tally[0]
                     tally[0] += 1
                 for i in range(words.shape[1]):
-                    table[new, i] = words[row, i]
-                slots[place] = code | np.uint64(new + 1)
+                    table[key, i] = words[row, i]
+                slots[place] = code | np.uint64(key + 1)
+                new[count] = row
+                count += 1
             ids[row] = _id(slots[place])
-    return len(words)
+    return len(words), count
 
 
 @compiled

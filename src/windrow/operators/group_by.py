@@ -18,8 +18,8 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from windrow.batch.arrays import Bools, Int64s, grown
-from windrow.batch.batch import Batch, Segment, concat
+from windrow.batch.arrays import Bools, Int8s, Int64s, UInt64s, grown
+from windrow.batch.batch import Batch, Segment
 from windrow.batch.column import Column, concat_columns, nulls
 from windrow.batch.compiled import compiled
 from windrow.batch.words import words_of
@@ -64,7 +64,7 @@ def _accumulator(aggregate: Aggregate, structure: StructureKind) -> Accumulator:
 
 
 class Versions(NamedTuple):
-    """What groups show after instants: sorted by group, and by time within a group."""
+    """What groups show after instants, in the order of time."""
 
     group: Int64s
     time: Int64s
@@ -99,35 +99,30 @@ class GroupBy:
     def _versions(self, state: GroupByState, rows: Batch, segment: Segment) -> Versions:
         ids = state.groups.intern(rows.select(self.keys), len(rows))
         events = events_of(ids, rows.with_columns(rows.select(self.arguments)), state.ends, segment)
-        arguments = tuple(column.take(events.row) for column in events.rows.columns)
         if not self.keys and not state.begun["yes"][0]:
-            events, arguments = self._with_beginning(state, events, arguments, segment)
+            events = self._with_beginning(state, events, segment)
         told = self._telling(state, events)
         values = [
-            accumulator.sweep(told, tuple(arguments[self.arguments.index(c)] for c in aggregate.arguments))
+            accumulator.sweep(told, tuple(events.columns[self.arguments.index(c)] for c in aggregate.arguments))
             for aggregate, accumulator in zip(self.aggregates, state.accumulators, strict=True)
         ]
         present = state.rows.sweep(told, ()).values > 0
-        group, time = events.key[told.telling], events.time[told.telling]
-        order = np.argsort(group, kind="stable")
-        columns = tuple(column.take(order) for column in values)
-        return Versions(group[order], time[order], present[order] | (not self.keys), columns)
+        group, time = events.key, events.time
+        if told.tellings < len(group):
+            group, time = group[told.telling], time[told.telling]
+        return Versions(group, time, present | (not self.keys), tuple(values))
 
-    def _with_beginning(
-        self, state: GroupByState, events: Events, arguments: tuple[Column, ...], segment: Segment
-    ) -> tuple[Events, tuple[Column, ...]]:
+    def _with_beginning(self, state: GroupByState, events: Events, segment: Segment) -> Events:
         """The one group without keys shows itself from the first instant on: an event that changes nothing."""
         state.begun.reserve(1)
         state.begun["yes"][0] = True
         only = state.groups.intern((), 1)
-        started = Events(
+        return Events(
             np.concatenate([[segment.begin], events.time]),
             np.concatenate([only, events.key]),
             np.concatenate([np.zeros(1, np.int8), events.change]),
-            events.row,
-            events.rows,
+            tuple(concat_columns([nulls(c.type, 1, c.dictionary), c]) for c in events.columns),
         )
-        return started, tuple(concat_columns([nulls(c.type, 1, c.dictionary), c]) for c in arguments)
 
     def _telling(self, state: GroupByState, events: Events) -> GroupEvents:
         capacity = state.groups.capacity
@@ -140,53 +135,76 @@ class GroupBy:
         group = versions.group
         if not len(group):
             return _empty(rows, self.keys, versions.columns)
-        first = np.ones(len(group), np.bool_)
-        first[1:] = group[1:] != group[:-1]
+        state.marks = grown(state.marks, state.groups.capacity)
+        before, last = _chained(group, state.marks)
+        first = before < 0
         old_present, old = state.shown.look_up(group[first], versions.columns)
-        changed = self._changed(versions, first, old_present, old)
-        last = np.append(first[1:], True)
-        state.shown.replace(
-            group[last], versions.present[last], tuple(column.take(last) for column in versions.columns)
-        )
-        kept = np.flatnonzero(changed)
-        until = np.full(len(kept), FOREVER, np.int64)
-        followed = group[kept[1:]] == group[kept[:-1]]
-        until[:-1][followed] = versions.time[kept[1:]][followed]
-        shown = versions.present[kept]
-        opened = self._rows(state, versions, kept[shown], until[shown])
-        lead = np.ones(len(kept), np.bool_)
-        lead[1:] = ~followed
-        closing = kept[lead]
-        taken = np.searchsorted(group[first], group[closing])
-        taken_back = old_present[taken]
-        columns = (*state.groups.columns(group[closing][taken_back]), *(c.take(taken[taken_back]) for c in old))
-        count = int(np.count_nonzero(taken_back))
-        closed = Batch(
-            columns if count else opened.slice(0, 0).columns,
-            versions.time[closing][taken_back],
-            np.full(count, FOREVER, np.int64),
-            np.full(count, -1, np.int8),
-        )
-        return concat([opened, closed])
-
-    def _changed(self, versions: Versions, first: Bools, old_present: Bools, old: tuple[Column, ...]) -> Bools:
-        """The versions that differ from the one before, which for the first of a group is the row shown so far."""
-        words = words_of(versions.columns, len(first))
-        before, present_before = np.empty_like(words), np.empty(len(first), np.bool_)
-        before[1:], present_before[1:] = words[:-1], versions.present[:-1]
-        before[first], present_before[first] = words_of(old, len(old_present)), old_present
-        same = (words == before).all(axis=1) & versions.present & present_before
-        return np.asarray(~same & (versions.present | present_before))
-
-    def _rows(self, state: GroupByState, versions: Versions, kept: Int64s, until: Int64s) -> Batch:
-        keys = state.groups.columns(versions.group[kept])
-        columns = (*keys, *(column.take(kept) for column in versions.columns))
-        return Batch(columns, versions.time[kept], until, np.ones(len(kept), np.int8))
+        state.shown.replace(group[last], versions.present[last], tuple(c.take(last) for c in versions.columns))
+        # The rows shown so far, and behind them the versions: one column of both, and one kind of position.
+        columns = tuple(concat_columns(both) for both in zip(old, versions.columns, strict=True))
+        before[first] = np.arange(len(old_present))
+        before[~first] += len(old_present)
+        present = np.concatenate([old_present, versions.present])
+        shown, ts, exp, sign = _told(words_of(columns, len(present)), present, before, versions.time)
+        keys = np.concatenate([group[first], group])[shown]
+        return Batch((*state.groups.columns(keys), *(column.take(shown) for column in columns)), ts, exp, sign)
 
 
 def _empty(rows: Batch, keys: tuple[int, ...], aggregates: tuple[Column, ...]) -> Batch:
     none = rows.slice(0, 0)
     return none.with_columns((*none.select(keys), *aggregates))
+
+
+@compiled
+def _chained(group: Int64s, marks: Int64s) -> tuple[Int64s, Int64s]:
+    """The version of the same group before each, -1 for the first; and the last of each group.
+
+    `marks` is all zeros, and left so.
+    """
+    before, last = np.empty(len(group), np.int64), np.empty(len(group), np.int64)
+    count = 0
+    for i in range(len(group)):
+        before[i] = marks[group[i]] - 1
+        marks[group[i]] = i + 1
+    for i in range(len(group)):
+        if marks[group[i]] > 0:
+            last[count] = marks[group[i]] - 1
+            marks[group[i]] = 0
+            count += 1
+    return before, last[:count]
+
+
+@compiled
+def _told(words: UInt64s, present: Bools, before: Int64s, time: Int64s) -> tuple[Int64s, Int64s, Int64s, Int8s]:
+    """The tuples that come out, in the order of time: position of the row, ts, exp, sign.
+
+    Positions are of rows shown so far and then of versions; `before` and `time` are of the versions.
+    """
+    room, shown_so_far = 2 * len(before), len(present) - len(before)
+    rows, begins = np.empty(room, np.int64), np.empty(room, np.int64)
+    ends, signs = np.empty(room, np.int64), np.empty(room, np.int8)
+    open_tuple = np.full(len(present), -1, np.int64)  # by position: the tuple that shows it, -1 for one of before
+    count = 0
+    for i in range(len(before)):
+        this, previous = i + shown_so_far, before[i]
+        same = present[this] == present[previous]
+        if same and present[this]:
+            for word in range(words.shape[1]):
+                same = same and words[this, word] == words[previous, word]
+        if same:
+            open_tuple[this] = open_tuple[previous]
+            continue
+        if present[previous]:
+            if open_tuple[previous] >= 0:
+                ends[open_tuple[previous]] = time[i]
+            else:
+                rows[count], begins[count], ends[count], signs[count] = previous, time[i], FOREVER, -1
+                count += 1
+        if present[this]:
+            rows[count], begins[count], ends[count], signs[count] = this, time[i], FOREVER, 1
+            open_tuple[this] = count
+            count += 1
+    return rows[:count], begins[:count], ends[:count], signs[:count]
 
 
 @compiled

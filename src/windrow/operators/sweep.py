@@ -13,18 +13,18 @@ import numpy as np
 
 from windrow.batch.arrays import Int8s, Int64s
 from windrow.batch.batch import Batch, Segment, concat
+from windrow.batch.column import Column
 from windrow.state.structure import Structure
 from windrow.units import FOREVER
 
 
 class Events(NamedTuple):
-    """Changes of counts, in the order of time; `row` is a position in `rows`."""
+    """Changes of counts, in the order of time, and the columns of the rows that cause them."""
 
     time: Int64s
     key: Int64s
     change: Int8s
-    row: Int64s
-    rows: Batch
+    columns: tuple[Column, ...]
 
 
 def events_of(keys: Int64s, rows: Batch, ends: Structure, segment: Segment) -> Events:
@@ -39,9 +39,10 @@ def events_of(keys: Int64s, rows: Batch, ends: Structure, segment: Segment) -> E
         due = ended.exp < segment.end  # the others have cancelled each other
         ended_keys, ended = ended_keys[due], ended.take(due)
     if not len(ended):
-        return Events(rows.ts, keys, rows.sign, np.arange(len(rows)), rows)
+        return Events(rows.ts, keys, rows.sign, rows.columns)
     time = np.concatenate([rows.ts, ended.exp])
     order = np.argsort(time, kind="stable")
     key = np.concatenate([keys, ended_keys])[order]
     change = np.concatenate([rows.sign, -ended.sign])[order]
-    return Events(time[order], key, change, order, concat([rows, ended]))
+    columns = tuple(column.take(order) for column in concat([rows, ended]).columns)
+    return Events(time[order], key, change, columns)

@@ -35,9 +35,10 @@ class KeyDirectory:
 
     def intern(self, columns: Sequence[Column], length: int) -> Int64s:
         """The ids of keys, held from now on."""
-        ids = self._table.intern(words_of(columns, length))
-        self._columns.put(ids, columns, self._table.capacity)
-        self._changes += 1
+        ids, new = self._table.interned(words_of(columns, length))
+        if len(new):
+            self._columns.put(ids[new], tuple(column.take(new) for column in columns), self._table.capacity)
+            self._changes += 1
         return ids
 
     def find(self, columns: Sequence[Column], length: int) -> Int64s:
