@@ -18,15 +18,15 @@ from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.column import Column, nulls
 from windrow.operators.join import Join
 from windrow.operators.operator import Parts, Predicate
-from windrow.operators.semi_join import AntiJoin, SemiJoin, SemiJoinState
+from windrow.operators.semi_join import AntiJoin, PresenceState, SemiJoin
 from windrow.state.snapshot import Part
 
 
 class OuterJoinState(Parts):
     def __init__(self, spec: OuterJoin) -> None:
         self.inner = spec.inner.fresh_state()
-        self.left: SemiJoinState | None = spec.unmatched_left.fresh_state() if spec.keep_left else None
-        self.right: SemiJoinState | None = spec.unmatched_right.fresh_state() if spec.keep_right else None
+        self.left: PresenceState | None = spec.unmatched_left.fresh_state() if spec.keep_left else None
+        self.right: PresenceState | None = spec.unmatched_right.fresh_state() if spec.keep_right else None
 
     def __len__(self) -> int:
         return len(self.inner) + sum(len(side) for side in (self.left, self.right) if side is not None)

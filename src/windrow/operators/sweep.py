@@ -31,9 +31,19 @@ def events_of(keys: Int64s, rows: Batch, ends: Structure, segment: Segment) -> E
     """The events of the segment, given its new rows; `ends` holds the ends that are to come."""
     filed = rows.exp != FOREVER
     if filed.all():
-        ends.insert(keys, rows)
-    elif filed.any():
+        return events_of_all(keys, rows, ends, segment)
+    if filed.any():
         ends.insert(keys[filed], rows.take(filed))
+    return _events(keys, rows, ends, segment)
+
+
+def events_of_all(keys: Int64s, rows: Batch, kept: Structure, segment: Segment) -> Events:
+    """The same, with all rows kept until they end or are taken back."""
+    kept.insert(keys, rows)
+    return _events(keys, rows, kept, segment)
+
+
+def _events(keys: Int64s, rows: Batch, ends: Structure, segment: Segment) -> Events:
     ended_keys, ended = ends.expire_until(segment.end - 1)
     if len(ended) and bool((ended.exp >= segment.end).any()):
         due = ended.exp < segment.end  # the others have cancelled each other
