@@ -85,14 +85,13 @@ class PunctuatedJoin:
         """Let go of rows whose partners are closed: those kept when the key is closed, and those that came since."""
         if not len(closings) and not len(closed):
             return
-        new = words_of(closings.columns, len(closings))
         if len(closings):
             closed.intern(closings.columns, len(closings))
-        later = words_of(came.select(keys), len(came))
-        later = later[closed.knows(later)]
-        ids = np.unique(state.join.keys.find(np.concatenate([new, later])))
-        forgotten = kept.forget(ids[ids != ABSENT])
-        state.join.keys.release(forgotten.keys)
+        later = came.take(closed.knows(words_of(came.select(keys), len(came))))
+        found = state.join.keys.find(closings, tuple(range(len(keys)))), state.join.keys.find(later, keys)
+        ids = np.unique(np.concatenate(found))
+        kept.forget(ids[ids != ABSENT])
+        state.join.keys.tidy()
 
 
 def _forget_both(one: KeyDirectory, other: KeyDirectory) -> None:

@@ -18,7 +18,6 @@ import numpy as np
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.column import nulls
-from windrow.batch.key_table import ABSENT
 from windrow.batch.words import any_null, words_of
 from windrow.operators.operator import Parts, Predicate
 from windrow.state import HashOnRowKey
@@ -62,7 +61,6 @@ class NonRetroactiveJoin:
         assert stream.is_positive, "a non-retroactive table is joined below strict operators"
         self._change(state, table)
         ids = state.keys.find(stream, self.left_keys)
-        ids[any_null(stream.select(self.left_keys), len(stream))] = ABSENT
         positions, rows = state.rows.probe(ids, stream.ts, stream.ts + 1)
         positions, pairs = self._pairs(stream, positions, rows if len(rows) else table.slice(0, 0))
         state.rows.expire_until(segment.end)

@@ -19,7 +19,7 @@ import numpy as np
 from windrow.batch.arrays import Int64s, grown, ones
 from windrow.batch.batch import Batch
 from windrow.batch.compiled import compiled
-from windrow.state.chains import EXP, KEY, TS, link_in_order, overlapping
+from windrow.state.chains import EXP, KEY, TS, Found, link_in_order, overlapping
 from windrow.state.snapshot import Piece, Snapshot
 from windrow.state.stored_columns import StoredColumns
 from windrow.state.structure import Kept, Matches
@@ -27,6 +27,7 @@ from windrow.state.structure import Kept, Matches
 _SMALLEST = 64
 _BASIC_WINDOW = 4096  # rows after which the next insert begins a new one
 _CLOCK = "clock"
+_NEVER = 2**63 - 1
 _FIELDS = 4  # of a row, see `chains`
 
 
@@ -40,10 +41,13 @@ class FifoOfBasicWindows:
         self._oldest = 0  # the number of the first row that is kept
         self._next = 0  # the number of the next row to come
         self._windows: deque[int] = deque()  # the numbers of the first rows of basic windows
+        self._torn: dict[int, int] = {}  # by basic window: the change that took the last row out of its middle
+        self._forgotten = 0  # rows that left before their ends and still have a number
+        self._changes = 0
         self._heads: Int64s | None = None  # from the first probe on
 
     def __len__(self) -> int:
-        return self._next - self._oldest
+        return self._next - self._oldest - self._forgotten
 
     def insert(self, keys: Int64s, rows: Batch) -> None:
         if not len(rows):
@@ -58,15 +62,29 @@ class FifoOfBasicWindows:
         count = _ended(self._rows, first, self._next - self._base, time) - first
         gone = self._kept(self._oldest, self._oldest + count)
         self._oldest += count
+        self._forgotten -= count - len(gone.keys)
         while len(self._windows) > 1 and self._windows[1] <= self._oldest:
-            self._windows.popleft()
+            self._torn.pop(self._windows.popleft(), None)
         return gone
 
+    def forget(self, keys: Int64s) -> Kept:
+        """Their rows stay where they are, with a begin that never comes, until they are half of all."""
+        always = np.full(len(keys), -_NEVER, np.int64), np.full(len(keys), _NEVER, np.int64)
+        places = np.sort(self._overlapping(keys, *always).places)
+        rows = self._at(places)
+        self._rows[places, TS] = _NEVER
+        self._forgotten += len(places)
+        if len(places):
+            self._changes += 1
+        windows = list(self._windows)
+        for number in np.unique(np.searchsorted(windows, places + self._base, side="right") - 1):
+            self._torn[windows[number]] = self._changes
+        if 2 * self._forgotten > self._next - self._oldest:
+            self._number_anew()
+        return rows
+
     def probe(self, keys: Int64s, ts: Int64s, exp: Int64s) -> Matches:
-        if self._heads is None:
-            self._heads = np.zeros(_SMALLEST, np.int64)
-            self._link(self._oldest)
-        found = overlapping(keys, ts, exp, self._heads, self._rows, self._base, self._oldest)
+        found = self._overlapping(keys, ts, exp)
         columns = self._columns.take(found.places)
         return Matches(found.positions, Batch(columns, found.begins, found.ends, ones(len(found.places))))
 
@@ -74,33 +92,55 @@ class FifoOfBasicWindows:
         return self._kept(self._oldest, self._next)
 
     def keys(self) -> Int64s:
-        return np.array(self._rows[self._oldest - self._base : self._next - self._base, KEY])
+        rows = self._rows[self._oldest - self._base : self._next - self._base]
+        return np.array(rows[rows[:, TS] != _NEVER, KEY] if self._forgotten else rows[:, KEY])
 
     def snapshot(self, known: Container[str]) -> Snapshot:
-        """A basic window is named by the numbers of its first row and of the first after it."""
+        """A basic window is named by the numbers of its first row and of the first after it, and by its last change."""
         pieces, manifest = {}, []
         for first, end in pairwise([*self._windows, self._next]):
             if end <= self._oldest:
                 continue
-            manifest.append(f"{first}.{end}")
-            if manifest[-1] not in known:
-                kept = self._kept(max(first, self._oldest), end)
-                pieces[manifest[-1]] = Piece({"keys": kept.keys}, kept.rows)
+            name = f"{first}.{end}.{self._torn.get(first, 0)}"
+            manifest.append(name)
+            if name not in known:
+                kept = self._at(np.arange(max(first, self._oldest), end) - self._base)
+                pieces[name] = Piece({"keys": kept.keys}, kept.rows)
         # Without rows: rows of a piece that have ended since come back when it is read, and go at once.
-        clock = f"{_CLOCK}.{self._oldest}.{self._next}"
+        clock = f"{_CLOCK}.{self._oldest}.{self._next}.{self._changes}"
         return Snapshot((*manifest, clock), pieces if clock in known else {**pieces, clock: Piece({})})
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         for name, piece in pieces.items():
             if name.startswith(_CLOCK):
-                self._oldest, self._next = (int(part) for part in name.split(".")[1:])
+                self._oldest, self._next, self._changes = (int(part) for part in name.split(".")[1:])
                 continue
-            first, end = (int(part) for part in name.split("."))
+            first, end, torn = (int(part) for part in name.split("."))
             assert piece.rows is not None
             if not self._windows:
                 self._base = self._oldest = self._next = end - len(piece.rows)
             self._windows.append(first)
+            if torn:
+                self._torn[first] = torn
             self._append(piece.arrays["keys"], piece.rows)
+        kept = self._rows[self._oldest - self._base : self._next - self._base]
+        self._forgotten = int(np.count_nonzero(kept[:, TS] == _NEVER))
+
+    def _overlapping(self, keys: Int64s, ts: Int64s, exp: Int64s) -> Found:
+        if self._heads is None:
+            self._heads = np.zeros(_SMALLEST, np.int64)
+            self._link(self._oldest)
+        return overlapping(keys, ts, exp, self._heads, self._rows, self._base, self._oldest)
+
+    def _number_anew(self) -> None:
+        """Without the rows that were forgotten."""
+        keys, rows = self.scan()
+        self._oldest, self._forgotten, self._heads = self._next, 0, None
+        self._windows.clear()
+        self._torn.clear()
+        for first in range(0, len(rows), _BASIC_WINDOW):
+            last = min(first + _BASIC_WINDOW, len(rows))
+            self.insert(keys[first:last], rows.slice(first, last))
 
     def _append(self, keys: Int64s, rows: Batch) -> None:
         self._make_room(len(rows))
@@ -139,9 +179,13 @@ class FifoOfBasicWindows:
         link_in_order(self._rows, places.start, places.stop, self._heads, self._base)
 
     def _kept(self, first: int, end: int) -> Kept:
-        places = slice(first - self._base, end - self._base)
-        ts, exp, keys = (np.array(self._rows[places, field]) for field in (TS, EXP, KEY))
-        return Kept(keys, Batch(self._columns.slice(places.start, places.stop), ts, exp, ones(end - first)))
+        """The rows with these numbers, but those that were forgotten."""
+        places = np.arange(first - self._base, end - self._base)
+        return self._at(places[self._rows[places, TS] != _NEVER] if self._forgotten else places)
+
+    def _at(self, places: Int64s) -> Kept:
+        ts, exp, keys = (self._rows[places, field] for field in (TS, EXP, KEY))
+        return Kept(keys, Batch(self._columns.take(places), ts, exp, ones(len(places))))
 
 
 @compiled

@@ -12,8 +12,8 @@ import numpy as np
 
 from windrow.batch.arrays import Int64s, UInt64s
 from windrow.batch.batch import Batch
-from windrow.batch.key_table import KeyTable
-from windrow.batch.words import key_words, words_of
+from windrow.batch.key_table import ABSENT, KeyTable
+from windrow.batch.words import any_null, key_words, words_of
 from windrow.state.structure import Structure
 
 _FEW = 64
@@ -24,7 +24,7 @@ class RowKeys:
 
     def __init__(self, sides: Sequence[tuple[Structure, tuple[int, ...]]], nulls: bool) -> None:
         self._sides = sides
-        self._words = words_of if nulls else key_words
+        self._nulls = nulls
         self._table = KeyTable()
 
     @property
@@ -37,8 +37,11 @@ class RowKeys:
         return self._table.intern(self._key(rows, ordinals))
 
     def find(self, rows: Batch, ordinals: tuple[int, ...]) -> Int64s:
-        """The ids of keys, ABSENT where no row has had the key."""
-        return self._table.find(self._key(rows, ordinals))
+        """The ids of keys, ABSENT where no row has had the key, or can have it."""
+        ids = self._table.find(self._key(rows, ordinals))
+        if not self._nulls:
+            ids[any_null(rows.select(ordinals), len(rows))] = ABSENT
+        return ids
 
     def tidy(self) -> None:
         """To be called when rows have left."""
@@ -54,4 +57,4 @@ class RowKeys:
             self._table.restore(ids, np.concatenate([words for _, words in held])[first])
 
     def _key(self, rows: Batch, ordinals: tuple[int, ...]) -> UInt64s:
-        return self._words(rows.select(ordinals), len(rows))
+        return (words_of if self._nulls else key_words)(rows.select(ordinals), len(rows))

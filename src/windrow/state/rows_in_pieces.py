@@ -66,7 +66,7 @@ class RowsInPieces:
 
     def forget(self, keys: Int64s) -> Kept:
         always = np.full(len(keys), _NEVER, np.int64), np.full(len(keys), 2**63 - 1, np.int64)
-        _, slots = self._arena.probe(keys, *always)
+        slots = self._arena.probe(keys, *always).places
         self._forgotten(slots)
         for piece in np.unique(self._arena.piece[slots]):
             self._changed(int(piece))

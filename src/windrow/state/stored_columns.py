@@ -32,9 +32,6 @@ class StoredColumns:
     def take(self, places: Int64s) -> tuple[Column, ...]:
         return tuple(stored.column.take(places) for stored in self._columns or ())
 
-    def slice(self, start: int, end: int) -> tuple[Column, ...]:
-        return self.take(np.arange(start, end))
-
     def move_to_front(self, start: int, end: int) -> None:
         """What is at places [start, end) goes to the first places, of which there are as many before `start`."""
         for stored in self._columns or ():
