@@ -27,6 +27,7 @@ import numpy as np
 from windrow.batch.arrays import Bools, Int8s, Int64s, grown
 from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.compiled import compiled
+from windrow.batch.consolidation import consolidate
 from windrow.batch.words import any_null
 from windrow.operators.distinct import DistinctStar, DistinctStarState
 from windrow.operators.join import Join, JoinState
@@ -187,7 +188,10 @@ def told_while_present(
     told.append(_turned(state, Turns(keys, times, turned), left, wanted))
     state.left.expire_until(segment.end)
     state.keys.tidy()
-    return concat(told).sorted_by_time()
+    changes = concat(told).sorted_by_time()
+    if not left.is_positive and bool(np.isin(left.ts[left.sign < 0], times).any()):
+        return consolidate(changes)  # rows that are taken back as their key turns have not changed
+    return changes
 
 
 def _with_keys(rows: Batch, keys: tuple[int, ...], state: PresenceState) -> tuple[Batch, Batch | None]:
