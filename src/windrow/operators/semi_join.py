@@ -188,10 +188,10 @@ def told_while_present(
     told.append(_turned(state, Turns(keys, times, turned), left, wanted))
     state.left.expire_until(segment.end)
     state.keys.tidy()
-    changes = concat(told).sorted_by_time()
+    changes = concat(told)
     if not left.is_positive and bool(np.isin(left.ts[left.sign < 0], times).any()):
-        return consolidate(changes)  # rows that are taken back as their key turns have not changed
-    return changes
+        changes = consolidate(changes)  # rows that are taken back as their key turns have not changed
+    return changes.sorted_by_time()
 
 
 def _with_keys(rows: Batch, keys: tuple[int, ...], state: PresenceState) -> tuple[Batch, Batch | None]:
@@ -211,7 +211,8 @@ def _turned(state: PresenceState, turns: Turns, like: Batch, wanted: bool) -> Ba
         return like.slice(0, 0)
     rows, times, present = rows.take(met), times[met], turns.present[positions[met]]
     sign = np.where(present == wanted, rows.sign, -rows.sign).astype(np.int8)
-    return Batch(rows.columns, times, rows.exp, sign)
+    turned = Batch(rows.columns, times, rows.exp, sign)
+    return turned if rows.is_positive else consolidate(turned)  # without rows that had been taken back before
 
 
 @compiled

@@ -52,7 +52,6 @@ class MergeTrees:
 
     def _write(self, group: Int64s, level: int, number: Int64s, states: States) -> None:
         ids = self._nodes.intern(_words(group, level, number))
-        self._nodes.hold(ids)
         self._states = self._states.put(ids, states)
         self._nodes.forget(ids[states.status == ABSENT])
 
