@@ -190,7 +190,7 @@ class Answer:
 
     def take(self, changes: Batch, segment: Segment) -> None:
         self._kept.insert(np.zeros(len(changes), np.int64), changes)
-        self._kept.expire_until(segment.end - 1)
+        self._kept.drop_until(segment.end - 1)
 
     def __len__(self) -> int:
         return len(self._kept)

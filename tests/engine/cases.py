@@ -14,6 +14,7 @@ from running import Node, Source
 from windrow.batch import Batch, Column, Dictionary
 from windrow.operators import (
     AntiJoin,
+    DistinctNaive,
     DistinctStar,
     GroupBy,
     Join,
@@ -142,6 +143,11 @@ def _star(s: Strategy) -> Node:
     return Node(distinct_strict(HASH) if s.told else DistinctStar(s.weak), inner)
 
 
+def _naive(s: Strategy) -> Node:
+    inner = Node(columns(0, 2), s.window("l"))
+    return Node(distinct_strict(HASH) if s.told else DistinctNaive(s.weak), inner)
+
+
 def _join_of_negation(s: Strategy) -> Node:
     """Query 4 of the thesis with the negation pushed down: a join over a strict edge."""
     negation = Node(AntiJoin(_semi_of(s, "l", "r")), s.window("l"), s.window("r"))
@@ -254,6 +260,7 @@ CASES: dict[str, Case] = {
         lambda s: Node(distinct_strict(s.weakest), Node(columns(0, 2), s.window("l"))),
     ),
     "distinct, star": Case("SELECT DISTINCT k, s FROM l", _star),
+    "distinct, naive": Case("SELECT DISTINCT k, s FROM l", _naive),
     "distinct over count window": Case(
         "SELECT DISTINCT k FROM f",
         lambda s: Node(distinct_strict(s.strict), Node(columns(0), s.window("f"))),

@@ -7,7 +7,7 @@ or Spark.
 
 from windrow.operators.append_only import AppendOnly
 from windrow.operators.count_window import RangeWindowSlidingByRows, RowsWindow, RowsWindowSlidingInTime
-from windrow.operators.distinct import DistinctStar, distinct_strict
+from windrow.operators.distinct import DistinctNaive, DistinctStar, distinct_strict
 from windrow.operators.group_by import GroupBy
 from windrow.operators.join import Join
 from windrow.operators.limit import Limit, SortColumn
@@ -32,6 +32,7 @@ __all__ = [
     "ColumnLifetime",
     "CutAtEnd",
     "DeleteStream",
+    "DistinctNaive",
     "DistinctStar",
     "Expression",
     "GroupBy",

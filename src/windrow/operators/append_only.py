@@ -118,7 +118,7 @@ class AppendOnly:
         lasting = concat([born.take(born.exp >= segment.end), ended])
         for kept, ordinal in zip(state.results, self.numbers, strict=True):
             kept.insert(lasting.columns[ordinal].values, lasting)
-            kept.expire_until(segment.end)
+            kept.drop_until(segment.end)
 
 
 def _departures(part: Batch) -> Departures:

@@ -2,7 +2,8 @@
 
 `distinct_strict` counts and speaks up when a value appears or is gone: few tuples, but their ends are told late.
 `DistinctStar` is δ*: results carry their ends, and for each result only the longest-lived duplicate is kept, so its
-state is at most twice its output. It needs an input without negative tuples.
+state is at most twice its output. `DistinctNaive` is the plain weak form: it tells the same, but keeps its whole input
+and looks there for the duplicate that takes a result's place. Both need an input without negative tuples.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from windrow.state import STRUCTURES, StructureKind
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.snapshot import Part
+from windrow.units import FOREVER
 
 
 def distinct_strict(structure: StructureKind = StructureKind.CALENDAR) -> MultiplicityOperator:
@@ -60,18 +62,61 @@ class DistinctStar:
         rows = rows.sorted_by_time()
         ids = state.values.intern(rows.columns, len(rows))
         state.ends.reserve(state.values.capacity)
-        present, shown, auxiliary = (state.ends[name] for name in ("present", "shown", "auxiliary"))
         due = state.results.expire_until(segment.end - 1).keys
-        found = _replace(rows.ts, rows.exp, ids, due, segment.end, present, shown, auxiliary)
-        columns = state.values.columns(found[0]) if len(found[0]) else rows.slice(0, 0).columns
-        output = inserts(columns, found[1], found[2])
-        waiting = output.exp >= segment.end
-        state.results.insert(found[0][waiting], output.take(waiting).with_columns(()))
-        touched = np.concatenate([ids, due])
-        gone = touched[shown[touched] < segment.end]
-        state.values.forget(gone)
-        state.ends.clear(gone)
-        return output.sorted_by_time()
+        return _told(state, rows, ids, due, segment)
+
+
+class DistinctNaiveState(DistinctStarState):
+    """The whole input besides."""
+
+    def __init__(self, structure: StructureKind) -> None:
+        super().__init__(structure)
+        self.input = STRUCTURES[structure]()
+
+    def __len__(self) -> int:
+        return len(self.results) + len(self.input)
+
+    def parts(self) -> Mapping[str, Part]:
+        return {**super().parts(), "input": self.input}
+
+
+@dataclass(frozen=True)
+class DistinctNaive:
+    structure: StructureKind = StructureKind.LIST
+
+    def fresh_state(self) -> DistinctNaiveState:
+        return DistinctNaiveState(self.structure)
+
+    def step(self, state: DistinctNaiveState, inputs: Sequence[Batch], segment: Segment) -> Batch:
+        (rows,) = inputs
+        assert rows.is_positive, "a weak DISTINCT is not for strict inputs"
+        rows = rows.sorted_by_time()
+        ids = state.values.intern(rows.columns, len(rows))
+        state.ends.reserve(state.values.capacity)
+        due = state.results.expire_until(segment.end - 1).keys
+        shown, youngest = state.ends["shown"], state.ends["auxiliary"]
+        positions, duplicates = state.input.probe(due, shown[due], np.full(len(due), FOREVER, np.int64))
+        np.maximum.at(youngest, due[positions], duplicates.exp)
+        output = _told(state, rows, ids, due, segment)
+        youngest[ids] = shown[ids]  # found in the input when it is needed
+        state.input.insert(ids, rows.with_columns(()))
+        state.input.drop_until(segment.end - 1)
+        return output
+
+
+def _told(state: DistinctStarState, rows: Batch, ids: Int64s, due: Int64s, segment: Segment) -> Batch:
+    """The results of a segment, from new rows and from results that end in it."""
+    present, shown, auxiliary = (state.ends[name] for name in ("present", "shown", "auxiliary"))
+    found = _replace(rows.ts, rows.exp, ids, due, segment.end, present, shown, auxiliary)
+    columns = state.values.columns(found[0]) if len(found[0]) else rows.slice(0, 0).columns
+    output = inserts(columns, found[1], found[2])
+    waiting = output.exp >= segment.end
+    state.results.insert(found[0][waiting], output.take(waiting).with_columns(()))
+    touched = np.concatenate([ids, due])
+    gone = touched[shown[touched] < segment.end]
+    state.values.forget(gone)
+    state.ends.clear(gone)
+    return output.sorted_by_time()
 
 
 @compiled

@@ -93,7 +93,7 @@ class Join:
         of_old_left = partners.with_columns(partners.columns + new_right.columns).signed_by(new_right)
         state.left.insert(left_ids, left)
         for side in (state.left, state.right):
-            side.expire_until(segment.end)
+            side.drop_until(segment.end)
         state.keys.tidy()
         return Pairs(of_new_left, positions if places is None else places[positions], of_old_left)
 

@@ -186,7 +186,7 @@ def told_while_present(
     if not wanted and never is not None:
         told.append(never)
     told.append(_turned(state, Turns(keys, times, turned), left, wanted))
-    state.left.expire_until(segment.end)
+    state.left.drop_until(segment.end)
     state.keys.tidy()
     changes = concat(told)
     if not left.is_positive and bool(np.isin(left.ts[left.sign < 0], times).any()):

@@ -63,7 +63,7 @@ class NonRetroactiveJoin:
         ids = state.keys.find(stream, self.left_keys)
         positions, rows = state.rows.probe(ids, stream.ts, stream.ts + 1)
         positions, pairs = self._pairs(stream, positions, rows if len(rows) else table.slice(0, 0))
-        state.rows.expire_until(segment.end)
+        state.rows.drop_until(segment.end)
         state.keys.tidy()
         if not self.keep_left:
             return pairs

@@ -19,6 +19,7 @@ from windrow.operators import (
     AppendOnly,
     ColumnLifetime,
     DeleteStream,
+    DistinctNaive,
     DistinctStar,
     GroupBy,
     InsertStream,
@@ -179,6 +180,8 @@ class Lowering:
             return self._node(plan, MergeUnion())
         if isinstance(plan, nodes.Distinct):
             return self._node(plan, self._distinct(plan))
+        if isinstance(plan, nodes.Intersect) and not plan.all and not any(map(self._takes_back, plan.inputs)):
+            return self._weak_intersection(plan)
         if isinstance(plan, nodes.Except | nodes.Intersect):
             return self._node(plan, self._multiplicity(plan))
         return self._output(plan)
@@ -404,10 +407,10 @@ class Lowering:
         )
 
     def _takes_back(self, plan: Node) -> bool:
-        """Whether negative tuples come from a plan: strict patterns, NT, and the kernel of INTERSECT."""
+        """Whether negative tuples come from a plan: strict patterns, NT, and the kernel of INTERSECT ALL."""
         if self._strategy is Strategy.NT or update_pattern(plan) is Pattern.STR:
             return True
-        return any(isinstance(node, nodes.Intersect) for node in plan.walk())
+        return any(isinstance(node, nodes.Intersect) and node.all for node in plan.walk())
 
     def _negation(self, plan: nodes.AntiJoin) -> Operator[Any]:
         if plan.not_in is None:
@@ -431,9 +434,19 @@ class Lowering:
         return AntiJoin(self._semi_join(plan, conjunction(parts)))
 
     def _distinct(self, plan: nodes.Distinct) -> Operator[Any]:
-        if self._takes_back(plan.input) or self._strategy is Strategy.DIRECT:
+        if self._takes_back(plan.input):
             return distinct_strict(structure_kind(plan.input, self._strategy))
-        return DistinctStar()
+        return DistinctNaive() if self._strategy is Strategy.DIRECT else DistinctStar()
+
+    def _weak_intersection(self, plan: nodes.Intersect) -> PhysicalNode:
+        """The values that are present on both sides, with their ends: both come from δ*, and nothing is taken back."""
+        by_row = tuple(range(len(plan.schema)))
+        kind = StructureKind.LIST if self._strategy is Strategy.DIRECT else StructureKind.CALENDAR
+        sides = tuple(PhysicalNode(plan, DistinctStar(kind), (self.lower(side),)) for side in plan.inputs)
+        both = Join(by_row, by_row, nulls_match=True, left_structure=kind, right_structure=kind)
+        compiler = self._compiler(plan.schema)
+        left = Projection(tuple(compiler.column(column) for column in plan.schema.columns))
+        return PhysicalNode(plan, left, (PhysicalNode(plan, both, sides),))
 
     def _multiplicity(self, plan: nodes.Except | nodes.Intersect) -> Operator[Any]:
         if isinstance(plan, nodes.Except):

@@ -58,14 +58,27 @@ class FifoOfBasicWindows:
         self._append(keys, rows)
 
     def expire_until(self, time: int) -> Kept:
-        first = self._oldest - self._base
-        count = _ended(self._rows, first, self._next - self._base, time) - first
-        gone = self._kept(self._oldest, self._oldest + count)
-        self._oldest += count
-        self._forgotten -= count - len(gone.keys)
+        first = self._oldest
+        end = self._end_of_expired(time)
+        gone = self._kept(first, end)
+        self._leave_out(end, len(gone.keys))
+        return gone
+
+    def drop_until(self, time: int) -> None:
+        end = self._end_of_expired(time)
+        fields = self._rows[self._oldest - self._base : end - self._base, TS]
+        self._leave_out(end, int(np.count_nonzero(fields != _NEVER)) if self._forgotten else len(fields))
+
+    def _end_of_expired(self, time: int) -> int:
+        """The number of the first row that ends later."""
+        return _ended(self._rows, self._oldest - self._base, self._next - self._base, time) + self._base
+
+    def _leave_out(self, end: int, rows: int) -> None:
+        """All rows with numbers below `end`, of which so many had not been forgotten."""
+        self._forgotten -= end - self._oldest - rows
+        self._oldest = end
         while len(self._windows) > 1 and self._windows[1] <= self._oldest:
             self._torn.pop(self._windows.popleft(), None)
-        return gone
 
     def forget(self, keys: Int64s) -> Kept:
         """Their rows stay where they are, with a begin that never comes, until they are half of all."""

@@ -50,6 +50,16 @@ class RowsInPieces:
         self._inserted(slots)
 
     def expire_until(self, time: int) -> Kept:
+        slots = self._leaving(time)
+        kept = Kept(self._arena.key[slots], self._arena.take(slots))
+        self._arena.remove(slots)
+        return kept
+
+    def drop_until(self, time: int) -> None:
+        self._arena.remove(self._leaving(time))
+
+    def _leaving(self, time: int) -> Int64s:
+        """The slots of rows that have ended, or cancel each other; nothing else knows them any more."""
         self._expired_until = time
         ended = self._ended(time)
         cancelled = self._cancelled()
@@ -58,11 +68,10 @@ class RowsInPieces:
             self._unfile(cancelled)
             for piece in np.unique(self._arena.piece[cancelled]):
                 self._changed(int(piece))
-        slots = np.concatenate([ended, cancelled])
-        kept = Kept(self._arena.key[slots], self._arena.take(slots))
-        self._negatives -= int(np.count_nonzero(kept.rows.sign < 0))
-        self._arena.remove(slots)
-        return kept
+        slots = np.concatenate([ended, cancelled]) if len(cancelled) else ended
+        if self._negatives:
+            self._negatives -= int(np.count_nonzero(self._arena.sign[slots] < 0))
+        return slots
 
     def forget(self, keys: Int64s) -> Kept:
         always = np.full(len(keys), _NEVER, np.int64), np.full(len(keys), 2**63 - 1, np.int64)
@@ -109,7 +118,7 @@ class RowsInPieces:
         for name, piece in pieces.items():
             if name.startswith(_CLOCK):
                 self._changes, until, self._open_piece = (int(part) for part in name.split(".")[1:])
-                self.expire_until(until)
+                self.drop_until(until)
                 continue
             number, version = (int(part) for part in name.split("."))
             assert piece.rows is not None

@@ -41,6 +41,10 @@ class Structure(Protocol):
         """Remove, and return, the rows with exp ≤ time, and pairs that cancel each other (their exp may be later)."""
         ...
 
+    def drop_until(self, time: int) -> None:
+        """The same for rows that nobody wants to see any more."""
+        ...
+
     def forget(self, keys: Int64s) -> Kept:
         """Remove, and return, the rows under keys, each listed once, whatever their ends; after `expire_until`."""
         ...

@@ -51,12 +51,7 @@ class Sums(NamedTuple):
 
 
 def exact(values: Floats) -> Exact:
-    finite = np.isfinite(values)
-    mantissa, exponent = np.frexp(np.where(finite, values, 0.0))
-    # Subnormals have fewer bits, but their mantissas are whole at the same exponent all the same.
-    whole = np.ldexp(mantissa, 53).astype(np.int64)
-    special = np.where(finite, 0, np.where(np.isnan(values), 3, np.where(values > 0, 1, 2)))
-    return Exact(whole, exponent.astype(np.int64) - 53, special)
+    return Exact(*_taken_apart(np.ascontiguousarray(values).view(np.int64)))
 
 
 @dataclass(frozen=True)
@@ -97,14 +92,12 @@ class DigitSums(KeyedArrays):
     def sums(self, events: GroupEvents, values: Exact, valid: Bools) -> Sums:
         """The sum after each telling event."""
         self.reserve(events.capacity)
-        change = events.change * valid
+        change = events.change if valid.all() else events.change * valid
         count = counted(events.group, change, events.telling, events.tellings, self["count"])
-        places = values.exponent + _LOWEST
-        self._cover(places[values.whole != 0])
-        first, shift = places // 32 - self["lowest"][0], places % 32
+        self._cover(*_range_of_places(values.whole, values.exponent))
         told = _sum(
-            events.group, change, values.whole, first, shift, values.special, events.telling, events.tellings,
-            self["digits"], self["special"], (int(self["lowest"][0])) * 32 - _LOWEST,
+            events.group, change, *values, events.telling, events.tellings,
+            self["digits"], self["special"], int(self["lowest"][0]),
         )  # fmt: skip
         return Sums(*told, count)
 
@@ -123,11 +116,11 @@ class DigitSums(KeyedArrays):
         counts = events.change * values[2].values
         return sums.doubles, counted(events.group, counts, events.telling, events.tellings, self["partial_count"])
 
-    def _cover(self, places: Int64s) -> None:
-        """Make the row of digits long enough for these places."""
-        if not len(places):
+    def _cover(self, lowest_place: int, highest_place: int) -> None:
+        """Make the row of digits long enough for these places; there are none when the lowest is above the highest."""
+        if lowest_place > highest_place:
             return
-        low, high = int(places.min()) // 32, int(places.max()) // 32 + _SPARE
+        low, high = lowest_place // 32, highest_place // 32 + _SPARE
         digits, lowest = self["digits"], int(self["lowest"][0])
         if lowest >= 0:
             low, high = min(low, lowest), max(high, lowest + digits.shape[1])
@@ -153,18 +146,49 @@ def _spread(digits: Array, wider: Array, offset: int) -> None:
 
 
 @compiled
+def _taken_apart(bits: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """The mantissas of doubles as whole numbers, their exponents, and marks of those that are not finite."""
+    whole, exponent, special = (
+        np.empty(len(bits), np.int64),
+        np.empty(len(bits), np.int64),
+        np.zeros(len(bits), np.int64),
+    )
+    for i in range(len(bits)):
+        power, mantissa = (bits[i] >> 52) & 0x7FF, bits[i] & 0xFFFFFFFFFFFFF
+        if power == 0x7FF:
+            special[i] = 3 if mantissa != 0 else (2 if bits[i] < 0 else 1)
+            mantissa = 0
+        elif power == 0:
+            power = 1  # subnormal: the same exponent, without the leading one
+        else:
+            mantissa |= 1 << 52
+        whole[i] = -mantissa if bits[i] < 0 else mantissa
+        exponent[i] = power - 1075
+    return whole, exponent, special
+
+
+@compiled
+def _range_of_places(whole: Int64s, exponent: Int64s) -> tuple[int, int]:
+    """The lowest and the highest place of numbers other than zero."""
+    low, high = 1 << 30, -1
+    for i in range(len(whole)):
+        if whole[i] != 0:
+            low, high = min(low, exponent[i] + _LOWEST), max(high, exponent[i] + _LOWEST)
+    return low, high
+
+
+@compiled
 def _sum(
     group: Int64s,
     change: Int8s,
     whole: Int64s,
-    first: Int64s,
-    shift: Int64s,
+    exponent: Int64s,
     special: Int64s,
     telling: Bools,
     tellings: int,
     digits: Int64s,
     specials: Int64s,
-    exponent: int,
+    lowest: int,
 ) -> tuple[Floats, Floats, Int64s]:
     told, rest, exponents = np.empty(tellings, np.float64), np.empty(tellings, np.float64), np.zeros(tellings, np.int64)
     scratch = np.empty(digits.shape[1], np.int64)
@@ -175,13 +199,14 @@ def _sum(
             if special[i] > 0:
                 specials[g, special[i] - 1] += change[i]
             elif whole[i] != 0:
-                low = (whole[i] & _DIGIT) << shift[i]
-                high = (whole[i] >> 32) << shift[i]
-                digits[g, first[i]] += change[i] * (low & _DIGIT)
-                digits[g, first[i] + 1] += change[i] * ((low >> 32) + (high & _DIGIT))
-                digits[g, first[i] + 2] += change[i] * (high >> 32)
+                first, shift = (exponent[i] + _LOWEST) // 32 - lowest, (exponent[i] + _LOWEST) % 32
+                low = (whole[i] & _DIGIT) << shift
+                high = (whole[i] >> 32) << shift
+                digits[g, first] += change[i] * (low & _DIGIT)
+                digits[g, first + 1] += change[i] * ((low >> 32) + (high & _DIGIT))
+                digits[g, first + 2] += change[i] * (high >> 32)
         if telling[i]:
-            told[place], rest[place], exponents[place] = _read(digits, g, scratch, exponent)
+            told[place], rest[place], exponents[place] = _read(digits, g, scratch, 32 * lowest - _LOWEST)
             if specials[g, 2] > 0 or (specials[g, 0] > 0 and specials[g, 1] > 0):
                 told[place] = np.nan
             elif specials[g, 0] > 0:
