@@ -105,7 +105,8 @@ class AppendOnly:
         """Older results that end with a part, as negative tuples."""
         found = [like.slice(0, 0)]
         for place, (kept, departed) in enumerate(zip(state.results, departures, strict=True)):
-            positions, rows = kept.probe(departed.numbers, departed.times, departed.times + 1)
+            lasting = np.full(len(departed.times), FOREVER, np.int64)
+            positions, rows = kept.probe(departed.numbers, departed.times, lasting)
             if not len(rows):
                 continue
             times = departed.times[positions]

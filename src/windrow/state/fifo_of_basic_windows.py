@@ -53,6 +53,9 @@ class FifoOfBasicWindows:
         if not len(rows):
             return
         assert rows.is_positive, "a FIFO is for rows that nothing takes back"
+        if bool((rows.exp[1:] < rows.exp[:-1]).any()):  # of rows that begin together
+            order = np.argsort(rows.exp, kind="stable")
+            keys, rows = keys[order], rows.take(order)
         if not self._windows or self._next - self._windows[-1] >= _BASIC_WINDOW:
             self._windows.append(self._next)
         self._append(keys, rows)
@@ -159,7 +162,6 @@ class FifoOfBasicWindows:
         self._make_room(len(rows))
         first = self._next - self._base
         places = slice(first, first + len(rows))
-        assert bool((rows.exp[1:] >= rows.exp[:-1]).all()), "ends come in order"
         assert not len(self) or rows.exp[0] >= self._rows[first - 1, EXP], "ends come in order"
         self._columns.put(places, rows.columns, len(self._rows))
         self._rows[places, TS] = rows.ts
