@@ -102,7 +102,7 @@ class RelationStream:
             kept = state.answer.scan().rows
             until = refreshes_until(self.slide, segment, last_change(kept) if segment.end == FOREVER else -FOREVER)
             output = at_refreshes(kept, self.slide, segment.begin, until)
-        state.answer.expire_until(segment.end)
+        state.answer.drop_until(segment.end)
         return output
 
 

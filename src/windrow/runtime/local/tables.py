@@ -175,7 +175,7 @@ class TableStore:
         self.rejected.put(rows_to_arrow(rows.take(deleted & first), self._names), "its key was deleted")
         new = first & ~taken & ~deleted
         if not self.entry.retroactive:
-            self._used_keys.retain(self._used_keys.intern(words[new]))
+            self._used_keys.intern(words[new])
         return rows.take(new)
 
     def _constants(self, rows: Sequence[Sequence[Value]]) -> tuple[Column, ...]:
