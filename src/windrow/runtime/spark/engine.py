@@ -210,7 +210,7 @@ class Engine(Driver):
             return
         enough = self.next_number + 2
         while self.next_number < enough and not background.wait(0.05):
-            pass
+            self._wake()  # a stream that could go on may be silent
 
     def end_streams_without_source(self) -> None:
         """Nobody will hand over rows."""
