@@ -59,6 +59,8 @@ def test_statements_take_effect_while_it_runs(spark: SparkSession, tmp_path: Pat
         engine["since"]
 
     engine.sql("DROP QUERY both; DROP STREAM t")
+    with pytest.raises(WindrowError, match="this checkpoint has had a stream t before"):
+        engine.sql("CREATE STREAM t (ts TIMESTAMP, k INT) TIMESTAMP BY ts")
     engine.push("s", rows(8, 9, k=4))
     engine.end("s")
     assert engine.wait()

@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from windrow.batch import sql_type
 from windrow.catalog import StreamEntry
 from windrow.clock import Clock
+from windrow.cql import Create
 from windrow.errors import WindrowError
 from windrow.plan.analysis.source_columns import source_columns
 from windrow.runtime.local.sources import rows_table, tables_of
@@ -227,6 +228,18 @@ class Engine(Driver):
         self._scratch.cleanup()
         if self._owns_spark:
             self.spark.stop()
+
+    def _take_up(self, statement: Create) -> None:
+        """A name is for one source: Spark finds its place in a source by it, also after the stream was dropped."""
+        entry = statement.entry
+        if isinstance(entry, StreamEntry) and self._last is not None and self._had_stream(entry.name):
+            hint = "choose another name: Spark would go on in the new source where it was in the old one"
+            raise WindrowError(f"this checkpoint has had a stream {entry.name} before", hint)
+        super()._take_up(statement)
+
+    def _had_stream(self, name: str) -> bool:
+        created = (one.entry for one in self._said.values() if isinstance(one, Create))
+        return any(isinstance(entry, StreamEntry) and entry.name.lower() == name.lower() for entry in created)
 
     def _check(self) -> None:
         """Raise what ended the background run."""
