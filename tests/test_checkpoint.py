@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from windrow.runtime.spark import checkpoint as checkpoints
 from windrow.runtime.spark import disk_cache, shard_state, worker_memory
 from windrow.runtime.spark.batch_spec import BatchSpec
 from windrow.runtime.spark.bundles import Folder
+from windrow.runtime.spark.manifests import read_manifest
 from windrow.runtime.spark.messages import Done
 from windrow.runtime.spark.shard_state import KEPT, read_state
 from windrow.runtime.spark.worker_memory import WorkerMemory
@@ -328,3 +331,24 @@ def test_a_worker_drops_what_went_on_elsewhere() -> None:
     memory.put(("here", 1, 1), 9, "d", Sized(1))
     assert memory.take(("here", 1, 0), "a") is None
     assert memory.take(("there", 1, 0), "b") == Sized(1)
+
+
+def test_a_dictionary_is_written_in_few_pieces_and_not_again_and_again(tmp_path: Path) -> None:
+    """New strings in every batch: what is written for them in all is a few times what they are."""
+    engine = an_engine(tmp_path, shards=1)
+    for second in range(64):
+        engine.push("a", rows(second, [f"string {second}.{place}" for place in range(20)]))
+        engine.step()
+        assert engine._last is not None
+        manifest = read_manifest(engine.folder, engine._last.versions[1, 0])
+        pieces = [address for name, address in manifest.pieces.items() if name.startswith("dictionary/")]
+        assert len(pieces) <= 8
+        assert sum(manifest.bundles.values()) <= 4 * manifest.size, "bundles of little use are written anew"
+
+
+def test_a_worker_stays_within_its_memory_while_a_window_slides() -> None:
+    """In a process of its own, which has to do with both shards: `docs/guide/recovery.md` states the bound."""
+    run = [sys.executable, str(Path(__file__).parent / "memory_run.py"), "400000"]
+    told = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
+    assert told["rows"] > 300_000
+    assert told["process"] <= 400e6 + 4 * told["state"]

@@ -18,10 +18,7 @@ class StateManifest:
     tables_changed: int = 0
     strings: int = 0  # that the dictionary had when it was written without those that nobody used
     pieces: dict[str, Address] = field(default_factory=dict)
-
-    @property
-    def bundles(self) -> set[str]:
-        return {address.bundle for address in self.pieces.values()}
+    bundles: dict[str, int] = field(default_factory=dict)  # those that the pieces lie in, and how long they are
 
     @property
     def size(self) -> int:
@@ -29,12 +26,10 @@ class StateManifest:
 
     def well_used(self) -> dict[str, Address]:
         """The pieces that lie in bundles of which at least half is still in use; the others are written again."""
-        used: dict[str, int] = {}
-        ends: dict[str, int] = {}
+        used = dict.fromkeys(self.bundles, 0)
         for address in self.pieces.values():
-            used[address.bundle] = used.get(address.bundle, 0) + address.length
-            ends[address.bundle] = max(ends.get(address.bundle, 0), address.offset + address.length)
-        return {name: a for name, a in self.pieces.items() if 2 * used[a.bundle] >= ends[a.bundle]}
+            used[address.bundle] += address.length
+        return {name: a for name, a in self.pieces.items() if 2 * used[a.bundle] >= self.bundles[a.bundle]}
 
 
 def write_manifest(folder: Folder, name: str, manifest: StateManifest) -> tuple[str, int]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import takewhile
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -96,7 +97,6 @@ class ShardState:
 
 KEPT = WorkerMemory[ShardState]()
 FEWEST_STRINGS = 1 << 16  # below this, strings that nobody uses any more are not looked for
-_MOST_DICTIONARY_PIECES = 16
 
 
 def state_of(spec: BatchSpec, stage: int, shard: Shard) -> ShardState:
@@ -221,10 +221,12 @@ def save(state: ShardState, folder: Folder, stage: int, named: str) -> Saved:
     contents |= {name: content for name, content in strings.items() if content is not None}
     written = write_bundle(folder, f"pieces/{named}", contents)
     pieces = {name: written.get(name) or before.pieces[name] for name in (*strings, *names)}
+    lengths = {**before.bundles, f"pieces/{named}": sum(map(len, contents.values()))}
+    bundles = {address.bundle: lengths[address.bundle] for address in pieces.values()}
     queries = frozenset(query.key for query in state.graph.plan.queries)
     counted = before.strings if used is None else written_anew
-    state.manifest = StateManifest(queries, frozenset(parts), state.tables_changed, counted, pieces)
-    garbage = before.bundles - state.manifest.bundles
+    state.manifest = StateManifest(queries, frozenset(parts), state.tables_changed, counted, pieces, bundles)
+    garbage = before.bundles.keys() - bundles.keys()
     return Saved(write_manifest(folder, f"manifests/{named}", state.manifest), sorted(garbage), not due)
 
 
@@ -244,15 +246,26 @@ def _dictionary_pieces(
 ) -> tuple[dict[str, bytes | None], int]:
     """The strings in the pieces they have, and those added since in one more; and how many strings that is.
 
-    Too many pieces become one, under the next generation, and so does what is used of a dictionary that has doubled.
+    A piece that is not larger than what comes after it is put together with it, so that there are few. A dictionary
+    that has doubled is written anew under the next generation: what is used of it.
     """
     kept = [name for name in before.pieces if name.startswith("dictionary/")]
-    generation, first = map(int, kept[-1].split("/")[1].split(".")[::2]) if kept else (0, 0)
-    if used is not None or len(kept) >= _MOST_DICTIONARY_PIECES or any(name not in worth_keeping for name in kept):
-        kept, generation, first = [], generation + 1, 0
-    pieces: dict[str, bytes | None] = dict.fromkeys(kept)
+    generation = _range(kept[-1])[0] if kept else 0
+    kept = list(takewhile(worth_keeping.__contains__, kept))
+    if used is not None:
+        kept, generation = [], generation + 1
+    first = _range(kept[-1])[2] if kept else 0
+    while kept and first < dictionary.strings and 2 * first <= dictionary.strings + _range(kept[-1])[1]:
+        first = _range(kept.pop())[1]
     added = dictionary.added_since(first) if used is None else dictionary.used(used.codes)
+    pieces: dict[str, bytes | None] = dict.fromkeys(kept)
     last = first + added.num_rows
     if added.num_rows:
         pieces[f"dictionary/{generation}.{first}.{last}"] = messages.table_to_bytes(added)
     return pieces, last
+
+
+def _range(piece: str) -> tuple[int, int, int]:
+    """The generation of a piece of a dictionary, and which of its strings it holds."""
+    generation, first, last = map(int, piece.removeprefix("dictionary/").split("."))
+    return generation, first, last
