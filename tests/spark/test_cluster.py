@@ -89,9 +89,9 @@ def test_a_cluster_that_loses_a_worker_comes_to_the_same(
                 assert driver.poll() is None, (lossy / "log").read_text()[-3000:]
                 os.killpg(first.pid, signal.SIGKILL)  # the worker, its executor and its Python workers
                 assert driver.wait(600) == 0, (lossy / "log").read_text()[-3000:]
+                assert "Removing worker" in (tmp_path / "master.log").read_text(), "it was lost while the driver ran"
             finally:
                 if driver.poll() is None:
                     os.killpg(driver.pid, signal.SIGKILL)
                     driver.wait()
-    assert "Lost executor" in (lossy / "log").read_text()
     assert killed_run.read_came(lossy) == undisturbed
