@@ -15,7 +15,7 @@ from rich.table import Table
 
 import benchmarks
 
-NOT_BENCHMARKS = {"__main__", "figure", "runner"}
+NOT_BENCHMARKS = {"__main__", "figure", "runner", "spark_runs"}
 
 
 @dataclass(frozen=True)

@@ -88,9 +88,9 @@ def _generated(made: Generator) -> Iterator[pa.Table]:
 
 
 def _paths(connector: Connector) -> list[Path]:
-    unknown = [name for name, _ in connector.options if name != "rate"]  # the rate is for the planner
+    unknown = [name for name, _ in connector.options if name not in ("rate", "max_files")]
     if unknown:
-        hint = f"write {connector.name}('folder'), with rate => rows a second for the planner"
+        hint = f"write {connector.name}('folder', rate => rows a second, max_files => files a micro-batch on Spark)"
         raise WindrowError(f"{connector.name} has no option {unknown[0]}", hint)
     place = Path(str(connector.arguments[0]))
     paths = sorted(place.rglob(f"*.{connector.name}")) if place.is_dir() else [place]

@@ -43,7 +43,9 @@ def packed_stream(spark: SparkSession, stream: StreamEntry, pushed: Path, rows_a
         pushed.mkdir(parents=True, exist_ok=True)
         return _files(spark, name, str(pushed), "arrow", 1)
     if connector.name in ("parquet", "csv", "json"):
-        return _files(spark, name, _existing(str(connector.arguments[0])), connector.name, None)
+        most = connector.option("max_files")
+        files = None if most is None else int(str(most))
+        return _files(spark, name, _existing(str(connector.arguments[0])), connector.name, files)
     if connector.name == "generator":
         return _numbers(spark, name, stream, rows_a_batch)
     if connector.name == "rate":
