@@ -21,8 +21,11 @@ class OnShards:
     def __init__(self, shards: int, forgetful: bool) -> None:
         self._shards, self._forgetful = shards, forgetful
 
+    def engine(self) -> ShardsInProcess:
+        return ShardsInProcess(self._shards, self._forgetful)
+
     def run(self, setup: Setup) -> Outcome:
-        engine = ShardsInProcess(self._shards, self._forgetful)
+        engine = self.engine()
         try:
             engine.sql(";\n".join([*setup.declarations, *(f"SET {k} = {v}" for k, v in setup.settings.items())]))
             query = engine.query(setup.query)

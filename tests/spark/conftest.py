@@ -18,7 +18,7 @@ from windrow.runtime.spark.spark_session import own_session
 def spark() -> Iterator[SparkSession]:
     """A session in this process on two cores, with what `windrow.connect` would set."""
     # Workers import the package and the tests from where this process has them.
-    paths = [SOURCE, TESTS, os.environ.get("PYTHONPATH", "")]
+    paths = [SOURCE, TESTS, str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     session = own_session("local[2]")
     yield session
