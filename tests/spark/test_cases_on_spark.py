@@ -1,8 +1,8 @@
 """Query test files and generated queries on Spark: the same answers as the files say, and as the oracle gives.
 
 Many engines run in one Spark job (`together`), on 1, 2 and 5 shards, in one batch and one row at a time, with all
-strategies, with and without the optimizer and what it brings. Every case runs in one of these ways, so that each pair of
-choices meets in some case; under the soak profile in all of them.
+strategies, with and without the optimizer and what it brings. Every case runs in one of these ways, so that each pair
+of choices meets in some case; under the soak profile in all of them.
 """
 
 from __future__ import annotations
