@@ -166,11 +166,10 @@ def _files(spark: SparkSession, name: str, place: str, form: str, files: int | N
         .option("pathGlobFilter", f"*.{form}")
     )
     reader = reader.option("recursiveFileLookup", "true")
-    reader = (
-        reader.option("maxFilesPerTrigger", str(files))
-        if files
-        else reader.option("maxBytesPerTrigger", str(128 << 20))
-    )
+    if files:  # pushed ones: nobody else reads them, and they have done their duty once their batch is committed
+        reader = reader.option("maxFilesPerTrigger", str(files)).option("cleanSource", "delete")
+    else:
+        reader = reader.option("maxBytesPerTrigger", str(128 << 20))
     return reader.load(place).select(
         F.lit(name).alias("source"), F.lit("file").alias("how"), F.col("path").alias("what"), _no_blob()
     )
