@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-import numpy as np
-
 from windrow.batch.batch import Batch, concat
-from windrow.batch.consolidation import consolidate
+from windrow.batch.consolidation import closed_by_negatives
 from windrow.state.snapshot import Piece, Snapshot
 
 _COUNTER = "named."
@@ -79,8 +77,7 @@ class KeptAnswer(Batches):
             self.tidy_now(watermark, like)
 
     def tidy_now(self, watermark: int, like: Batch) -> None:
-        rows = self.rows(like)
-        living = rows.take(rows.exp >= watermark)  # an end at the watermark has still to be told
-        # What began before the watermark began 'before': begins no longer matter, so pairs cancel.
-        self.replace(consolidate(living.with_lifetimes(np.maximum(living.ts, watermark - 1), living.exp)))
+        """Begins stay as they are: when the answer changed last is asked for when time runs out."""
+        rows = closed_by_negatives(self.rows(like))
+        self.replace(rows.take(rows.exp >= watermark))  # an end at the watermark has still to be told
         self._tidied = len(self)
