@@ -330,7 +330,10 @@ def _union(plan: nodes.Union, left: Placed, right: Placed) -> Placed:
         return _over(plan, left, right)
     if left.place.everywhere and right.place.everywhere:
         return _over(plan, left, right)
-    left, right = _same_stage(_settled(left), _settled(right))
+    left, right = _settled(left), _settled(right)
+    if left.place.is_one != right.place.is_one:  # what is on one shard is computed there alone
+        left, right = (_exactly(side, side.columns) if side.place.is_one else side for side in (left, right))
+    left, right = _same_stage(left, right)
     names = dict(zip(left.node.schema.names, right.columns, strict=True))
     same = tuple(o for o in left.place.options if tuple(_substituted(k, names) for k in o) in right.place.options)
     return Placed(plan.with_inputs(left.node, right.node), Place(left.place.stage, same))

@@ -115,7 +115,7 @@ class Lowering:
         self._shard = shard
         self._known: dict[Node, PhysicalNode] = {}
         self._closings = ClosingsLowering(strategy, PhysicalNode)
-        self.received: dict[str, nodes.Exchange] = {}  # rows that come from other shards, by source
+        self._received_nodes: dict[nodes.Exchange, PhysicalNode] = {}
 
     def lower(self, plan: Node) -> PhysicalNode:
         if plan not in self._known:
@@ -165,9 +165,21 @@ class Lowering:
             compiler = self._compiler(plan.input.schema)
             keys = tuple(compiler.column(key) for key in plan.keys)
             return self._node(plan, Selection(OwnShare(keys, self._shard)))
-        name = f"{self._strategy.value}.{plan_digest(plan)}"
-        self.received[name] = plan
-        return PhysicalNode(plan, None, source=name)
+        received = self._received(plan)
+        if not isinstance(plan.input, nodes.Stream) or plan.input.lifetime is None:
+            return received
+        return PhysicalNode(plan, TimeWindow(ColumnLifetime(lifetime_ordinal(plan.input))), (received,))
+
+    def _received(self, plan: nodes.Exchange) -> PhysicalNode:
+        """Rows as they are sent; those of a stream as they came, without the lifetimes they may have of their own."""
+        if plan not in self._received_nodes:
+            name = f"{self._strategy.value}.{plan_digest(plan)}"
+            self._received_nodes[plan] = PhysicalNode(plan, None, source=name, lowered_for=self._strategy.value)
+        return self._received_nodes[plan]
+
+    def sent(self, plan: Node) -> PhysicalNode:
+        """What an exchange sends."""
+        return self._source(plan) if isinstance(plan, nodes.Stream) else self.lower(plan)
 
     def _binary_or_set(self, plan: Node) -> PhysicalNode:
         if isinstance(plan, nodes.Join):
@@ -313,6 +325,8 @@ class Lowering:
             return self._source(plan)
         if isinstance(plan, nodes.Stamped) and isinstance(plan.input, nodes.Stream):
             return self._stamped(plan, self._source(plan.input))
+        if isinstance(plan, nodes.Exchange) and isinstance(plan.input, nodes.Stream):
+            return self._received(plan)
         return self._append_only(plan)
 
     def _stamped(self, plan: nodes.Stamped, below: PhysicalNode) -> PhysicalNode:

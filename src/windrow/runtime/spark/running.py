@@ -166,7 +166,7 @@ class Graph:
             if name is not None and name not in self.outputs:
                 assert isinstance(node.plan, Exchange) and node.source is not None
                 below, strategy = node.plan.input, Strategy(node.source.split(".")[0])
-                root = self._lowering(output.start, strategy).lower(below)
+                root = self._lowering(output.start, strategy).sent(below)
                 self._add(Output(name, output.start, stage_of(below), root, exchange=node.plan))
 
 
