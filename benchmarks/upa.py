@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -228,11 +228,11 @@ def _fed(trace: Trace, query: str, plan: Node, strategy: Strategy, window: int, 
             inputs, segment = _inputs(used, begin, edge)
             begin = edge
             rows += sum(map(len, inputs.values()))
-            start = perf_counter()
+            start = process_time()
             changes = dataflow.step(inputs, segment)[query]
-            between = perf_counter()
+            between = process_time()
             answer.take(changes, segment)
-            operators, stored = operators + between - start, stored + perf_counter() - between
+            operators, stored = operators + between - start, stored + process_time() - between
         filled = last
         if rows:
             ms[size], operators_ms[size] = 1e6 * (operators + stored) / rows, 1e6 * operators / rows
