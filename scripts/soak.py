@@ -29,7 +29,6 @@ def kills(count: int) -> None:
 
     with tempfile.TemporaryDirectory(prefix="windrow-") as place:
         quiet = Path(place) / "quiet"
-        killed_run.push_all(quiet)
         undisturbed = killed_run.carried_out(quiet, master="local[2]")
         done = amid = seed = 0
         while done < count:

@@ -30,5 +30,4 @@ def spark() -> Iterator[SparkSession]:
 def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Came:
     """What the run that others kill comes to when it is let alone."""
     place = tmp_path_factory.mktemp("undisturbed")
-    killed_run.push_all(place)
     return killed_run.carried_out(place, spark)

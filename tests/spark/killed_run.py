@@ -63,7 +63,9 @@ SAID = {  # just before a batch
 SINKS = ("joined", "every", "named")
 
 
-def rows_of(batch: int, dice: random.Random) -> Rows:
+def rows_of(batch: int) -> Rows:
+    dice = random.Random(batch)
+
     def row() -> dict[str, Any]:
         time = max(0, 20 * batch + dice.randrange(-20, 20)) * 100_000
         return {"t": time, "k": dice.randrange(3), "v": dice.randrange(9), "s": f"s{batch // 3}"}
@@ -71,24 +73,29 @@ def rows_of(batch: int, dice: random.Random) -> Rows:
     return Rows({name: [row() for _ in range(dice.randrange(1, 8))] for name in "ab"})
 
 
-def push_all(place: Path) -> None:
-    """The rows as `engine.push` leaves them: a file each, in the order of their times."""
-    dice = random.Random(7)
-    for number in range(BATCHES):
-        for stream, rows in rows_of(number, dice).rows.items():
-            folder = place / "checkpoint" / "pushed" / stream
-            folder.mkdir(parents=True, exist_ok=True)
-            file = folder / f"{1_700_000_000_000 + number:015}.arrow"
-            file.write_bytes(messages.table_to_bytes(rows_table(rows)))
-            os.utime(file, (1_700_000_000 + number, 1_700_000_000 + number))
+def push(place: Path, batch: int) -> None:
+    """The rows of a batch as `engine.push` leaves them: a file of each stream, in the order of their times."""
+    for stream, rows in rows_of(batch).rows.items():
+        folder = place / "checkpoint" / "pushed" / stream
+        folder.mkdir(parents=True, exist_ok=True)
+        file, hidden = (folder / f"{dot}{1_700_000_000_000 + batch:015}.arrow" for dot in ("", "."))
+        hidden.write_bytes(messages.table_to_bytes(rows_table(rows)))
+        os.utime(hidden, (1_700_000_000 + batch, 1_700_000_000 + batch))
+        hidden.replace(file)
 
 
 class Scripted(Engine):
-    """Says what is to be said just before each batch."""
+    """Says what is to be said just before each batch, and hands over the rows of the next one.
+
+    Not sooner: Spark notes the files that it has found before it notes the batch that they are for, so that a run
+    killed between the two would find two files of a stream for the same batch.
+    """
 
     sinks: Path
 
     def micro_batch(self, number: int, job: Job) -> None:
+        if number + 1 < BATCHES:
+            push(self.sinks, number + 1)
         if number == self.next_number:
             due = sum(len(texts) for batch, texts in SAID.items() if batch <= number)
             self.say_up_to(len(DECLARED) + due)
@@ -107,6 +114,8 @@ class Scripted(Engine):
 
 def carried_out(place: Path, spark: SparkSession | None = None, master: str | None = None) -> Came:
     engines.ROWS_A_BATCH = ROWS_A_BATCH
+    if not (place / "checkpoint").exists():
+        push(place, 0)
     while True:
         engine = Scripted(spark, master, checkpoint=str(place / "checkpoint"), shards=2)
         engine.sinks = place

@@ -55,7 +55,6 @@ class Death:
 
 def killed_run_until_done(place: Path, deaths: Sequence[Moment], master: str = "local[2]") -> tuple[Came, list[Death]]:
     """Start, kill, start again; at the end it is let alone."""
-    killed_run.push_all(place)
     happened: list[Death] = []
     for moment in deaths:
         process = started(place, master)
@@ -70,6 +69,7 @@ def killed_run_until_done(place: Path, deaths: Sequence[Moment], master: str = "
 
 def started(place: Path, master: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, str(HERE / "killed_run.py"), str(place), master]
+    place.mkdir(parents=True, exist_ok=True)
     log = (place / "log").open("ab")
     return subprocess.Popen(command, start_new_session=True, stdout=log, stderr=log)
 

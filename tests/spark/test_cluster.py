@@ -68,7 +68,6 @@ def test_a_cluster_that_loses_a_worker_comes_to_the_same(
     undisturbed: Came, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lossy = tmp_path / "lossy"
-    killed_run.push_all(lossy)
     port = free_port()
     master = f"spark://{HOST}:{port}"
     arguments = ["--host", HOST, "--port", str(port), "--webui-port", "0"]
