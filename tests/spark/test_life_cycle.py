@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -139,6 +141,48 @@ def test_what_fails_in_the_background_is_told_by_the_next_call(spark: SparkSessi
     engine.start()
     with pytest.raises(WindrowError, match=r"a function failed \(wrong, .*test_life_cycle.py line \d+\): ValueError"):
         engine.wait()
+    engine.close()
+
+
+class Listener:
+    """Spark's QueryExecutionListener, from Python: keeps what Windrow has it observe."""
+
+    class Java:
+        implements = ("org.apache.spark.sql.util.QueryExecutionListener",)
+
+    def __init__(self) -> None:
+        self.seen: list[dict[str, Any]] = []
+
+    def onSuccess(self, function: str, execution: Any, nanoseconds: int) -> None:
+        observed = execution.observedMetrics()
+        if observed.contains("windrow"):
+            row = observed.apply("windrow")
+            self.seen.append({name: json.loads(row.getAs(name)) for name in row.schema().fieldNames()})
+
+    def onFailure(self, function: str, execution: Any, error: Any) -> None: ...
+
+
+def test_listeners_of_spark_see_what_operators_do(spark: SparkSession, tmp_path: Path) -> None:
+    engine = windrow.connect(spark=spark, checkpoint=str(tmp_path), shards=2)
+    engine.sql(f"{CREATE}; CREATE QUERY counted AS SELECT k, COUNT(*) AS n FROM s [RANGE 1 HOUR] GROUP BY k")
+    ensure_callback_server_started(spark.sparkContext._gateway)
+    listener = Listener()
+    manager = spark._jsparkSession.listenerManager()
+    manager.register(listener)
+    try:
+        engine.push("s", rows(1, 2, 3))
+        engine.step()
+        until = time.monotonic() + 60
+        while not listener.seen and time.monotonic() < until:
+            time.sleep(0.05)  # Spark tells its listeners afterwards
+    finally:
+        manager.unregister(listener)
+    (seen,) = listener.seen
+    assert {*seen} == {"stage 1 shard 0", "stage 1 shard 1"}
+    told = [operator for operators in seen.values() for operator in operators]
+    assert sorted(told, key=str) == sorted(engine.status()["operators"], key=str)
+    assert sum(operator["state_bytes"] for operator in told) > 0
+    assert sum(operator["rows_in"] for operator in told if "GroupBy" in operator["operator"]) == 2
     engine.close()
 
 

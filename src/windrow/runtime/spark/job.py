@@ -6,13 +6,16 @@ import pickle
 from collections.abc import Iterator
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from windrow.runtime.spark import messages
 from windrow.runtime.spark.batch_spec import BatchSpec
 from windrow.runtime.spark.messages import Done
 from windrow.runtime.spark.router import route
 from windrow.runtime.spark.shard import step
+
+OBSERVED = "windrow"  # the name under which listeners find metrics
 
 
 def run_job(packed: DataFrame, spec: BatchSpec) -> list[Done]:
@@ -28,7 +31,16 @@ def run_job(packed: DataFrame, spec: BatchSpec) -> list[Done]:
             .groupBy("slot")
             .applyInArrow(_step(spec, stage), messages.SCHEMA)
         )
-    return [pickle.loads(row.body) for row in moving.select("body").collect()]
+    told = moving.observe(OBSERVED, *_metrics(spec))
+    return [pickle.loads(row.body) for row in told.select("body").collect()]
+
+
+def _metrics(spec: BatchSpec) -> Iterator[Column]:
+    """For Spark's listeners: a JSON list of what the operators of each shard did, stage by stage."""
+    for stage in range(1, spec.plan.stages + 1):
+        for shard, slot in enumerate(messages.slots(spec.plan.shards)):
+            is_its_own = (F.col("slot") == slot) & (F.col("stage") == messages.DONE + stage)
+            yield F.max(F.when(is_its_own, F.col("metrics"))).alias(f"stage {stage} shard {shard}")
 
 
 def _step(spec: BatchSpec, stage: int):  # type: ignore[no-untyped-def]

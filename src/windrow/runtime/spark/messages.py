@@ -6,9 +6,11 @@ shard to a partition of its own.
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -16,9 +18,18 @@ from windrow.runtime.progress import News, Progress
 from windrow.runtime.spark.bundles import Address
 from windrow.runtime.spark.running import Metric
 
-SCHEMA = "slot int, stage int, body binary"
-_ARROW = pa.schema([("slot", pa.int32()), ("stage", pa.int32()), ("body", pa.binary())])
-DONE = 1_000_000  # the stage after the last: for the driver
+SCHEMA = "slot int, stage int, body binary, metrics string"
+_ARROW = pa.schema(
+    [("slot", pa.int32()), ("stage", pa.int32()), ("body", pa.binary()), ("metrics", pa.string())],
+)
+DONE = 1_000_000  # added to the stage of who says it: for the driver
+
+
+class Message(NamedTuple):
+    slot: int
+    stage: int
+    body: bytes
+    metrics: str | None = None  # JSON, for Spark's listeners
 
 
 @dataclass(frozen=True)
@@ -51,14 +62,17 @@ class Done:
     kept: int = 0  # rows of state and of answers that time may still change
 
 
-def message(slot: int, stage: int, body: Rows | Done) -> tuple[int, int, bytes]:
-    return slot, stage, pickle.dumps(body, protocol=5)
+def message(slot: int, stage: int, body: Rows) -> Message:
+    return Message(slot, stage, pickle.dumps(body, protocol=5))
 
 
-def to_arrow(messages: Iterable[tuple[int, int, bytes]]) -> pa.Table:
-    slots, stages, bodies = zip(*messages, strict=True) if (messages := list(messages)) else ((), (), ())
-    arrays = [pa.array(slots, pa.int32()), pa.array(stages, pa.int32()), pa.array(bodies, pa.binary())]
-    return pa.Table.from_arrays(arrays, schema=_ARROW)
+def done_message(slot: int, done: Done) -> Message:
+    metrics = json.dumps([metric._asdict() for metric in done.metrics])
+    return Message(slot, DONE + done.stage, pickle.dumps(done, protocol=5), metrics)
+
+
+def to_arrow(messages: Iterable[Message]) -> pa.Table:
+    return pa.Table.from_pylist([message._asdict() for message in messages], schema=_ARROW)
 
 
 def table_to_bytes(table: pa.Table) -> bytes:

@@ -198,6 +198,7 @@ class Metric(NamedTuple):
     rows_in: int
     rows_out: int
     state_rows: int
+    state_bytes: int  # as written
     seconds: float
 
 
@@ -234,10 +235,19 @@ class Run:
                 self._measured.append((node, sum(map(len, below)), len(self._done[key]), seconds))
         return self._done[key]
 
-    def metrics(self, stage: int, shard: int) -> list[Metric]:
-        """What every operator did."""
+    def metrics(self, stage: int, sizes: Mapping[int, int]) -> list[Metric]:
+        """What every operator did; sizes of states, by the ids of their nodes."""
         return [
-            Metric(stage, shard, _label(node), rows_in, rows_out, 0 if node.state is None else len(node.state), seconds)
+            Metric(
+                stage,
+                self._shard.number,
+                _label(node),
+                rows_in,
+                rows_out,
+                0 if node.state is None else len(node.state),
+                sizes.get(id(node), 0),
+                seconds,
+            )
             for node, rows_in, rows_out, seconds in self._measured
         ]
 

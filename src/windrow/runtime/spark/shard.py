@@ -31,9 +31,9 @@ from windrow.runtime.spark.bundles import (
     Address,
     write_bundle,
 )
-from windrow.runtime.spark.messages import DONE, Done, Rows
+from windrow.runtime.spark.messages import Done, Message, Rows
 from windrow.runtime.spark.router import spread
-from windrow.runtime.spark.running import Metric, Run, RunningQuery, Source, log_place
+from windrow.runtime.spark.running import Run, RunningQuery, Source, log_place
 from windrow.runtime.spark.shard_sinks import write_sink
 from windrow.runtime.spark.shard_state import KEPT, save, state_of
 from windrow.runtime.told import refreshed, refreshes_to_arrow
@@ -46,12 +46,13 @@ def step(spec: BatchSpec, stage: int, received: pa.Table) -> pa.Table:
     slots = messages.slots(spec.plan.shards)
     shard = Shard(slots.index(received.column("slot")[0].as_py()), spec.plan.shards)
     mine: list[Rows] = []
-    sent: list[tuple[int, int, bytes]] = []
-    for slot, to, body in zip(*(column.to_pylist() for column in received.columns), strict=True):
-        if to == stage:
-            mine.append(pickle.loads(body))
+    sent: list[Message] = []
+    for found in zip(*(column.to_pylist() for column in received.columns), strict=True):
+        message = Message(*found)
+        if message.stage == stage:
+            mine.append(pickle.loads(message.body))
         else:
-            sent.append((slot, to, body))
+            sent.append(message)
     if mine:
         sent += _Step(spec, stage, shard).run(mine)
     return messages.to_arrow(sent)
@@ -64,15 +65,15 @@ class _Step:
         self._state = state_of(spec, stage, shard)
         self._rejected: dict[str, Aside] = {}
 
-    def run(self, received: Sequence[Rows]) -> Iterator[tuple[int, int, bytes]]:
+    def run(self, received: Sequence[Rows]) -> Iterator[Message]:
         spec, state = self._spec, self._state
         self._quiet = not any(part.rows for part in received)
         self._take_in(received)
         progress, segment = self._progress(received)
         results: dict[str, Batch] = {}
-        metrics: list[Metric] = []
+        run: Run | None = None
         if segment is not None:
-            results, metrics = self._computed(segment)
+            results, run = self._computed(segment)
         sent = self._sent(results)
         changes, told = self._told(results, segment, progress)
         saved = save(state, spec.folder, self._stage, self._named())
@@ -88,7 +89,7 @@ class _Step:
             told,
             aside,
             progress,
-            metrics,
+            [] if run is None else run.metrics(self._stage, state.node_sizes(self._stage)),
             {name: self._last_change(name) for name in state.answers} if progress.watermark == FOREVER else {},
             state.manifest.size,
             {name.lower(): dict(aside.reasons) for name, aside in self._rejected.items()},
@@ -98,7 +99,7 @@ class _Step:
         if saved.as_in_memory:
             KEPT.put((spec.folder.uri, self._stage, self._shard.number), spec.number, self._token, state)
         yield from sent
-        yield messages.message(slot, DONE, done)
+        yield messages.done_message(slot, done)
 
     def _kept(self) -> int:
         states = (node.state for node in self._state.graph.states(self._stage).values())
@@ -122,14 +123,14 @@ class _Step:
         plan = self._spec.plan
         return self._spec.progress.told(part.news for part in received).advanced(plan.used_streams)
 
-    def _computed(self, segment: Segment) -> tuple[dict[str, Batch], list[Metric]]:
+    def _computed(self, segment: Segment) -> tuple[dict[str, Batch], Run]:
         state = self._state
         inputs = {self._closings(name): keys.until(segment.end, segment.begin) for name, keys in state.closed.items()}
         inputs |= {name: self._final(source, segment.end) for name, source in state.graph.sources(self._stage).items()}
         inputs |= self._table_inputs(segment)
         run = Run(inputs, state.dictionary, segment, self._shard)
         results = {output.name: run.of(output) for output in state.graph.at_stage(self._stage)}
-        return results, run.metrics(self._stage, self._shard.number)
+        return results, run
 
     def _closings(self, source: str) -> str:
         """Under which name the operators ask for the closings of a source."""
@@ -198,7 +199,7 @@ class _Step:
             state.tables_changed += store.waiting != waiting  # also when a change was refused
         return inputs
 
-    def _sent(self, results: Mapping[str, Batch]) -> list[tuple[int, int, bytes]]:
+    def _sent(self, results: Mapping[str, Batch]) -> list[Message]:
         """Rows for later stages."""
         bound: dict[tuple[int, int], dict[str, bytes]] = {}
         for output in self._state.graph.at_stage(self._stage):

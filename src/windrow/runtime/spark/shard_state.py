@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -53,6 +53,7 @@ class ShardState:
     tables: dict[str, TableStore] = field(default_factory=dict)
     tables_changed: int = 0
     manifest: StateManifest = field(default_factory=StateManifest)  # what was written last
+    sizes: dict[str, int] = field(default_factory=dict)  # of its parts, in bytes
 
     @property
     def size(self) -> int:
@@ -65,6 +66,10 @@ class ShardState:
         named |= {f"answer/{name}": answer for name, answer in self.answers.items()}
         states = self.graph.states(stage)
         return named | {f"node/{name}": node.state for name, node in states.items() if node.state is not None}
+
+    def node_sizes(self, stage: int) -> dict[int, int]:
+        """How many bytes the states of operators are as last written, by the ids of their nodes."""
+        return {id(node): self.sizes.get(f"node/{name}", 0) for name, node in self.graph.states(stage).items()}
 
     def fit(self, graph: Graph, stage: int) -> None:
         """Go on under another version of the plan: what both have keeps its state."""
@@ -200,19 +205,19 @@ def save(state: ShardState, folder: Folder, stage: int, named: str) -> Saved:
     before, worth_keeping = state.manifest, state.manifest.well_used()
     due = state.dictionary.strings >= max(FEWEST_STRINGS, 2 * before.strings)
     used = UsedStrings(len(state.dictionary)) if due else None
-    names: list[str] = []
+    pieces_of: dict[str, list[str]] = {}
     contents: dict[str, bytes] = {}
     parts = state.parts(stage)
     for part, holder in parts.items():
         found = holder.snapshot(_Known(part, {} if due else worth_keeping))
-        names += (f"{part}/{piece}" for piece in found.manifest)
+        pieces_of[part] = [f"{part}/{piece}" for piece in found.manifest]
         for piece, content in found.pieces.items():
             if used is not None:
                 used.see_piece(content)
             if f"{part}/{piece}" not in worth_keeping:
                 contents[f"{part}/{piece}"] = piece_to_bytes(content)
     for name, store in state.tables.items():
-        names.append(versioned := f"table/{name}/{state.tables_changed}")
+        pieces_of[f"table/{name}"] = [versioned := f"table/{name}/{state.tables_changed}"]
         if used is not None:
             used.see_anything(store)
         if versioned not in worth_keeping:
@@ -220,7 +225,9 @@ def save(state: ShardState, folder: Folder, stage: int, named: str) -> Saved:
     strings, written_anew = _dictionary_pieces(state.dictionary, worth_keeping, before, used)
     contents |= {name: content for name, content in strings.items() if content is not None}
     written = write_bundle(folder, f"pieces/{named}", contents)
-    pieces = {name: written.get(name) or before.pieces[name] for name in (*strings, *names)}
+    names = (*strings, *chain.from_iterable(pieces_of.values()))
+    pieces = {name: written.get(name) or before.pieces[name] for name in names}
+    state.sizes = {part: sum(pieces[name].length for name in members) for part, members in pieces_of.items()}
     lengths = {**before.bundles, f"pieces/{named}": sum(map(len, contents.values()))}
     bundles = {address.bundle: lengths[address.bundle] for address in pieces.values()}
     queries = frozenset(query.key for query in state.graph.plan.queries)
