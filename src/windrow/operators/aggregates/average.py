@@ -32,12 +32,15 @@ class IntegerAverage:
 
 class IntegerAverages(LimbSums):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
-        sums = self.sums(events, values)
-        narrow, fits = sums.narrow
-        total = narrow.astype(np.float64)
-        if not fits.all():
-            total = np.where(fits, total, as_doubles(totals(sums.limbs, 2**127)[0]))
-        return column(DOUBLE, total / np.maximum(sums.values, 1), sums.values > 0)
+        return integer_averages(self.sums(events, values))
+
+
+def integer_averages(sums: Sums) -> Column:
+    narrow, fits = sums.narrow
+    total = narrow.astype(np.float64)
+    if not fits.all():
+        total = np.where(fits, total, as_doubles(totals(sums.limbs, 2**127)[0]))
+    return column(DOUBLE, total / np.maximum(sums.values, 1), sums.values > 0)
 
 
 @dataclass(frozen=True)
@@ -81,22 +84,27 @@ class DecimalAverage:
 class DecimalAverages(LimbSums):
     def __init__(self, digits: int, type: DecimalType) -> None:
         super().__init__()
-        self._digits = digits  # how many the average has more after the point
+        self._digits = digits
         self._type = type
 
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
-        sums = self.sums(events, values)
-        quotients, fits = self._quotients(sums)
-        return column(self._type, quotients, (sums.values > 0) & fits)
+        return decimal_averages(self.sums(events, values), self._digits, self._type)
 
-    def _quotients(self, sums: Sums) -> tuple[Array, Bools]:
-        counts = np.maximum(sums.values, 1)
-        total, fits = sums.narrow
-        is_narrow = dtype_of(self._type) != WIDE
-        if is_narrow and bool((fits & (np.abs(total) < 2**61 // 10**self._digits)).all()):
-            return _rounded(total * 10**self._digits, counts), fits
-        exact, fits = averaged(sums.limbs, counts, self._digits, 10**self._type.precision)
-        return (exact["lo"].view(np.int64) if is_narrow else exact), fits
+
+def decimal_averages(sums: Sums, digits: int, type: DecimalType) -> Column:
+    """Averages with so many digits more after the point than the sums have."""
+    quotients, fits = _quotients(sums, digits, type)
+    return column(type, quotients, (sums.values > 0) & fits)
+
+
+def _quotients(sums: Sums, digits: int, type: DecimalType) -> tuple[Array, Bools]:
+    counts = np.maximum(sums.values, 1)
+    total, fits = sums.narrow
+    is_narrow = dtype_of(type) != WIDE
+    if is_narrow and bool((fits & (np.abs(total) < 2**61 // 10**digits)).all()):
+        return _rounded(total * 10**digits, counts), fits
+    exact, fits = averaged(sums.limbs, counts, digits, 10**type.precision)
+    return (exact["lo"].view(np.int64) if is_narrow else exact), fits
 
 
 def _rounded(total: Int64s, count: Int64s) -> Int64s:

@@ -77,11 +77,11 @@ class IntegerSums(LimbSums):
 
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         sums = self.sums(events, values)
-        total, fits = _total(sums, self._type)
+        total, fits = total_of(sums, self._type)
         return column(self._type, total, (sums.values > 0) & fits)
 
 
-def _total(sums: Sums, type: Type) -> tuple[Array, Bools]:
+def total_of(sums: Sums, type: Type) -> tuple[Array, Bools]:
     """Sums and where they fit their type; one that does not is null, and comes back when values have left."""
     if dtype_of(type) == WIDE:
         assert isinstance(type, DecimalType), type

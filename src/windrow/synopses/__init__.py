@@ -1,0 +1,49 @@
+"""Synopses: small summaries of streams from which aggregates over windows of any length are answered."""
+
+from windrow.synopses.aggregates import (
+    KeptAggregate,
+    average_of_decimals,
+    average_of_doubles,
+    average_of_integers,
+    count,
+    maximum,
+    minimum,
+    sum_of_doubles,
+    sum_of_integers,
+)
+from windrow.synopses.basic_interval import BasicInterval
+from windrow.synopses.daba import Daba
+from windrow.synopses.elements import Elements, Spans
+from windrow.synopses.interval import Interval
+from windrow.synopses.landmark import Landmark
+from windrow.synopses.materialized import Materialized
+from windrow.synopses.quantile import Quantile
+from windrow.synopses.running import Running
+from windrow.synopses.search_tree import SearchTree
+from windrow.synopses.shared import Kept, SharedSynopsis
+from windrow.synopses.two_stacks import TwoStacks
+
+__all__ = [
+    "BasicInterval",
+    "Daba",
+    "Elements",
+    "Interval",
+    "Kept",
+    "KeptAggregate",
+    "Landmark",
+    "Materialized",
+    "Quantile",
+    "Running",
+    "SearchTree",
+    "SharedSynopsis",
+    "Spans",
+    "TwoStacks",
+    "average_of_decimals",
+    "average_of_doubles",
+    "average_of_integers",
+    "count",
+    "maximum",
+    "minimum",
+    "sum_of_doubles",
+    "sum_of_integers",
+]

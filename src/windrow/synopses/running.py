@@ -1,0 +1,119 @@
+"""The running synopsis, R-INT: for aggregates that can be subtracted (Arasu and Widom, 3.2; thesis 2.3.4).
+
+Position p of a ring holds the aggregate over all elements before p. A window is the difference of two of them: one
+update and one lookup cost a constant, whatever the width. Sums are exact integers of a few words, kept modulo what the
+words hold (`words`), so that nothing drifts and nothing is ever rebased, however long the stream.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.batch.arrays import Bools, Int64s
+from windrow.batch.compiled import compiled
+from windrow.synopses.aggregates import KeptAggregate
+from windrow.synopses.elements import Arrivals, Elements, Moves, Spans
+from windrow.synopses.kept_words import KeptWords, Operation, Ring
+from windrow.synopses.words import Layout, merge, subtract, widened
+
+
+class Running(KeptWords):
+    def __init__(self, aggregate: KeptAggregate) -> None:
+        assert aggregate.is_subtractable, f"{aggregate.name} cannot be subtracted"
+        super().__init__(aggregate)
+
+    def _inserted(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s) -> None:
+        _insert(*arrivals, rows, how.plain, ring.offset, ring.size, ring.rows)
+
+    def _found(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
+        return np.asarray(_lookup(*spans, how.plain, ring.offset, ring.size, ring.rows))
+
+    def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
+        return np.asarray(_differences(*spans, how.plain, ring.offset, ring.size, ring.rows))
+
+    def _moved(self, elements: Elements, moves: Moves, old: Int64s, new: Int64s) -> None:
+        _move(*moves[:5], elements.first, elements.next, old, new)
+
+    def _widen(self, elements: Elements, layout: Layout) -> None:
+        """Running sums may have passed the bound of their words: they are summed again from their differences."""
+        held = elements.everything()
+        single = widened(self._single(self.ring(elements), self.how, held), self.layout, layout)
+        self.rows, self.layout = np.zeros((len(self.rows), layout.width), np.int64), layout
+        group = np.repeat(held.group, held.end - held.begin)
+        position = _positions(*held)
+        arrivals = Arrivals(group, position, np.ones(len(group), np.bool_))
+        self._inserted(self.ring(elements), self.how, arrivals, single)
+
+
+def _positions(group: Int64s, begin: Int64s, end: Int64s) -> Int64s:
+    lengths = end - begin
+    positions: Int64s = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths)
+    return positions
+
+
+@compiled
+def lookup_one(
+    g: int, begin: int, end: int, plain: int, offset: Int64s, size: Int64s, rows: Int64s, found: Int64s, i: int
+) -> None:
+    """The aggregate of one span, into row i of `found`."""
+    upper, lower = offset[g] + (end & (size[g] - 1)), offset[g] + (begin & (size[g] - 1))
+    for word in range(found.shape[1]):
+        found[i, word] = rows[upper, word]
+    subtract(found, i, rows, lower, plain)
+
+
+@compiled
+def _lookup(
+    group: Int64s, begin: Int64s, end: Int64s, plain: int, offset: Int64s, size: Int64s, rows: Int64s
+) -> Int64s:
+    found = np.zeros((len(group), rows.shape[1]), np.int64)
+    for i in range(len(group)):
+        if begin[i] < end[i]:
+            lookup_one(group[i], begin[i], end[i], plain, offset, size, rows, found, i)
+    return found
+
+
+@compiled
+def _differences(
+    group: Int64s, begin: Int64s, end: Int64s, plain: int, offset: Int64s, size: Int64s, rows: Int64s
+) -> Int64s:
+    found = np.zeros(((end - begin).sum(), rows.shape[1]), np.int64)
+    place = 0
+    for i in range(len(group)):
+        for p in range(begin[i], end[i]):
+            lookup_one(group[i], p, p + 1, plain, offset, size, rows, found, place)
+            place += 1
+    return found
+
+
+@compiled
+def insert_one(
+    g: int, position: int, is_new: bool, added: Int64s, i: int, plain: int, offset: Int64s, size: Int64s, rows: Int64s
+) -> None:
+    """Row i of `added` as the element at a position."""
+    upper, lower = offset[g] + ((position + 1) & (size[g] - 1)), offset[g] + (position & (size[g] - 1))
+    if is_new:
+        for word in range(rows.shape[1]):
+            rows[upper, word] = rows[lower, word]
+    merge(rows, upper, added, i, 0, plain, offset[:0])
+
+
+@compiled
+def _insert(
+    group: Int64s, position: Int64s, is_new: Bools, added: Int64s, plain: int,
+    offset: Int64s, size: Int64s, rows: Int64s,
+) -> None:  # fmt: skip
+    for i in range(len(group)):
+        insert_one(group[i], position[i], is_new[i], added, i, plain, offset, size, rows)
+
+
+@compiled
+def _move(
+    group: Int64s, old_offset: Int64s, old_size: Int64s, new_offset: Int64s, new_size: Int64s,
+    first: Int64s, next: Int64s, old: Int64s, new: Int64s,
+) -> None:  # fmt: skip
+    for i in range(len(group)):
+        if old_size[i] == 0 or new_size[i] == 0:
+            continue
+        for p in range(first[group[i]], next[group[i]] + 1):
+            new[new_offset[i] + (p & (new_size[i] - 1))] = old[old_offset[i] + (p & (old_size[i] - 1))]

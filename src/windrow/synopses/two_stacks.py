@@ -1,0 +1,154 @@
+"""Two stacks: one window a group, in amortised constant time, for any aggregate that merges.
+
+The elements of a window are a queue made of two stacks. Each element of the front one carries the aggregate from it to
+the end of the front stack; the back stack has one aggregate for all of it. The answer is a merge of two rows. When the
+front is used up, the back becomes the front: one pass, from the newest element to the oldest.
+
+The window is what is kept of a group; shorter windows are refused.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.batch.arrays import Bools, Int64s, grown
+from windrow.batch.compiled import compiled
+from windrow.errors import WindrowError
+from windrow.synopses.aggregates import KeptAggregate
+from windrow.synopses.elements import Arrivals, Elements, Moves, Spans
+from windrow.synopses.kept_words import KeptWords, Operation, Ring
+from windrow.synopses.words import Layout, merge, widened
+
+
+class TwoStacks(KeptWords):
+    rows_a_place = 2  # the element, and the aggregate from it to the end of the front stack
+
+    def __init__(self, aggregate: KeptAggregate) -> None:
+        super().__init__(aggregate)
+        self.middle: Int64s = np.zeros(0, np.int64)  # the first position of the back stack
+        self.back: Int64s = np.zeros((0, self.layout.width), np.int64)  # the aggregate of a group's back stack
+
+    @property
+    def nbytes(self) -> int:
+        return self.rows.nbytes + self.middle.nbytes + self.back.nbytes
+
+    def _inserted(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s) -> None:
+        _insert(*arrivals, rows, *how, *ring, self.middle, self.back)
+
+    def _found(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
+        refuse_parts(ring, spans)
+        return np.asarray(_lookup(*spans, *how, *ring, self.middle, self.back))
+
+    def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
+        return np.asarray(single_elements(*spans, ring.offset, ring.size, ring.rows))
+
+    def _moved(self, elements: Elements, moves: Moves, old: Int64s, new: Int64s) -> None:
+        self.middle = grown(self.middle, elements.groups)
+        self.back = grown(self.back, elements.groups)
+        move_pairs(*moves[:5], elements.first, elements.next, old, new)
+
+    def _widen(self, elements: Elements, layout: Layout) -> None:
+        self.back = widened(self.back, self.layout, layout)
+        super()._widen(elements, layout)
+
+
+def refuse_parts(ring: Ring, spans: Spans) -> None:
+    """Only the whole of what is kept is known."""
+    known = spans.group < len(ring.first)
+    group, asked = spans.group[known], spans.end[known] > spans.begin[known]
+    whole = (spans.begin[known] == ring.first[group]) & (spans.end[known] == ring.next[group])
+    if not (whole | ~asked).all():
+        raise WindrowError("a window is shorter than what is kept", "keep an interval synopsis for several windows")
+
+
+@compiled
+def lookup_one(
+    g: int, operation: int, plain: int, ranks: Int64s,
+    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
+    found: Int64s, i: int,
+) -> None:  # fmt: skip
+    """Merge the aggregate of a group's window into row i of `found`."""
+    base, mask = offset[g], size[g] - 1
+    if first[g] >= middle[g]:
+        for p in range(next[g] - 1, first[g] - 1, -1):
+            row = 2 * (base + (p & mask))
+            for word in range(rows.shape[1]):
+                rows[row + 1, word] = rows[row, word]
+            if p < next[g] - 1:
+                merge(rows, row + 1, rows, 2 * (base + ((p + 1) & mask)) + 1, operation, plain, ranks)
+        middle[g] = next[g]
+        for word in range(rows.shape[1]):
+            back[g, word] = 0
+    merge(found, i, rows, 2 * (base + (first[g] & mask)) + 1, operation, plain, ranks)
+    merge(found, i, back, g, operation, plain, ranks)
+
+
+@compiled
+def insert_one(
+    g: int, position: int, is_new: bool, added: Int64s, i: int, operation: int, plain: int, ranks: Int64s,
+    offset: Int64s, size: Int64s, first: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
+) -> None:  # fmt: skip
+    row = 2 * (offset[g] + (position & (size[g] - 1)))
+    if is_new:
+        for word in range(rows.shape[1]):
+            rows[row, word] = 0
+    merge(rows, row, added, i, operation, plain, ranks)
+    # An element of a slice that is in the front stack already belongs to all aggregates of the front.
+    if position < middle[g]:
+        for p in range(first[g], position + 1):
+            merge(rows, 2 * (offset[g] + (p & (size[g] - 1))) + 1, added, i, operation, plain, ranks)
+    else:
+        merge(back, g, added, i, operation, plain, ranks)
+
+
+@compiled
+def _insert(
+    group: Int64s, position: Int64s, is_new: Bools, added: Int64s, operation: int, plain: int, ranks: Int64s,
+    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
+) -> None:  # fmt: skip
+    for i in range(len(group)):
+        insert_one(
+            group[i], position[i], is_new[i], added, i, operation, plain, ranks,
+            offset, size, first, rows, middle, back,
+        )  # fmt: skip
+
+
+@compiled
+def _lookup(
+    group: Int64s, begin: Int64s, end: Int64s, operation: int, plain: int, ranks: Int64s,
+    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
+) -> Int64s:  # fmt: skip
+    found = np.zeros((len(group), rows.shape[1]), np.int64)
+    for i in range(len(group)):
+        if begin[i] < end[i]:
+            lookup_one(group[i], operation, plain, ranks, offset, size, first, next, rows, middle, back, found, i)
+    return found
+
+
+@compiled
+def single_elements(group: Int64s, begin: Int64s, end: Int64s, offset: Int64s, size: Int64s, rows: Int64s) -> Int64s:
+    """The first of the two rows of each place."""
+    found = np.zeros(((end - begin).sum(), rows.shape[1]), np.int64)
+    place = 0
+    for i in range(len(group)):
+        g = group[i]
+        for p in range(begin[i], end[i]):
+            found[place] = rows[2 * (offset[g] + (p & (size[g] - 1)))]
+            place += 1
+    return found
+
+
+@compiled
+def move_pairs(
+    group: Int64s, old_offset: Int64s, old_size: Int64s, new_offset: Int64s, new_size: Int64s,
+    first: Int64s, next: Int64s, old: Int64s, new: Int64s,
+) -> None:  # fmt: skip
+    """Two rows a place follow their rings."""
+    for i in range(len(group)):
+        for p in range(first[group[i]], next[group[i]]):
+            target, source = (
+                2 * (new_offset[i] + (p & (new_size[i] - 1))),
+                2 * (old_offset[i] + (p & (old_size[i] - 1))),
+            )
+            new[target] = old[source]
+            new[target + 1] = old[source + 1]
