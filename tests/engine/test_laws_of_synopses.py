@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -105,7 +106,7 @@ def test_theorem_3_1_few_base_intervals_cover_an_interval(begin, width):
     found = covering(begin, begin + width)
 
     assert found[0][0] == begin and found[-1][1] == begin + width
-    assert all(left[1] == right[0] for left, right in zip(found, found[1:], strict=False))
+    assert all(left[1] == right[0] for left, right in itertools.pairwise(found))
     assert all(start % (end - start) == 0 and (end - start).bit_count() == 1 for start, end in found)
     assert len(found) <= 2 * max(1, width.bit_length())
 
