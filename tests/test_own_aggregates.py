@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from own_aggregates import MergedSquares, Rows, Span, Squares
+from own_aggregates import OWN, MergedSquares, Rows, Span, Squares
+from shard_runs import ShardsInProcess
 
 import windrow
 from windrow.errors import WindrowError
+from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.local import Engine
 from windrow.types import BIGINT, DOUBLE, STRING, Type, array
 
@@ -24,7 +29,7 @@ def engine_with(**registered: tuple[list[Type], Type, Any, dict[str, Any]]) -> E
     return engine
 
 
-def feed(engine: Engine, *rows: tuple[int, str, int | None]) -> None:
+def feed(engine: Engine | ShardsInProcess, *rows: tuple[int, str, int | None]) -> None:
     engine.push("s", [{"ts": f"2026-01-01 00:00:{second:02}", "k": k, "a": a} for second, k, a in rows])
     engine.step()
 
@@ -196,3 +201,48 @@ def test_a_folder_starts_its_queries_again_when_it_gets_their_aggregates(tmp_pat
 def test_failures_of_an_unknown_aggregate() -> None:
     with pytest.raises(WindrowError, match="there is no aggregate nobody"):
         windrow.connect(local=True).failures("nobody")
+
+
+def test_shards_come_to_the_same_and_keep_the_functions(tmp_path: Path) -> None:
+    """Also when the engine is taken up again by somebody who hands nothing over."""
+    calls = ", ".join(f"{own.name}(CAST(a AS DOUBLE)) AS v{place}" for place, own in enumerate(OWN))
+    text = f"SELECT k, {calls} FROM s [RANGE 6 SECONDS] GROUP BY k"
+    batches = [[(second, "xyz"[second * 7 % 3], second % 5) for second in range(at, at + 4)] for at in range(0, 20, 4)]
+    local = Engine(aggregates=OWN)
+    local.sql(STREAM)
+    wanted = local.query(text, name="q")
+    engine = ShardsInProcess(3, forgetful=True, checkpoint=str(tmp_path))
+    for own in OWN:
+        engine.register_aggregate(*registration(own))
+    engine.sql(f"{STREAM}; CREATE QUERY q AS {text}")
+    for rows in batches:
+        feed(local, *rows)
+        feed(engine, *rows)
+        assert bag(engine["q"].answer()) == bag(wanted.answer())
+        engine = ShardsInProcess(3, checkpoint=str(tmp_path))
+    engine.register_aggregate(*registration(OWN[0]))  # as a program does that is started again
+    engine.sql(f"CREATE QUERY later AS {text}")
+    with pytest.raises(WindrowError, match="there is an aggregate OTHER already"):
+        for functions in (Squares, Squares):
+            engine.register_aggregate("other", [DOUBLE], DOUBLE, functions)
+    with pytest.raises(WindrowError, match=f"there is an aggregate {OWN[0].name} already"):
+        engine.register_aggregate(OWN[0].name, [STRING], DOUBLE, Squares)
+
+
+def test_what_functions_raise_on_shards_is_counted() -> None:
+    engine = ShardsInProcess(2)
+    engine.register_aggregate("picky", [BIGINT], BIGINT, Picky)
+    engine.sql(f"{STREAM}; CREATE QUERY q AS SELECT k, PICKY(a) AS v FROM s [RANGE 1 MINUTE] GROUP BY k")
+    feed(engine, (1, "x", 13), (2, "y", 5), (3, "y", 6))
+    feed(engine, (4, "z", 1))
+    assert bag(engine["q"].answer()) == {repr({"k": "x", "v": None}): 1, repr({"k": "y", "v": 11}): 1}
+    assert engine.status()["aggregates"] == {"PICKY": {"failures": 1}}
+    assert "unlucky" in str(engine.failures("picky")[0])
+
+
+def registration(own: UserAggregate) -> tuple[Any, ...]:
+    return own.name, own.arguments, own.result, own.functions, own.kind.value, own.duplicate_sensitive, own.vectorized
+
+
+def bag(answer: pa.Table) -> Counter[str]:
+    return Counter(map(repr, answer.to_pylist()))

@@ -58,10 +58,10 @@ def connect(
         from windrow.runtime.local import Engine  # loads compiled kernels, which `import windrow` need not
 
         return Engine(folder, aggregates=aggregates)
-    if aggregates:
-        raise WindrowError("aggregates of your own run in this process only", "write windrow.connect(local=True, ...)")
-    if folder is not None:
-        raise WindrowError("folder is for engines in this process", "write checkpoint=... on Spark")
+    if folder is not None or aggregates:
+        raise WindrowError(
+            "folder and aggregates are for engines in this process", "write checkpoint=..., which keeps both, on Spark"
+        )
     try:
         from windrow.runtime.spark import Engine as SparkEngine
     except ModuleNotFoundError as error:

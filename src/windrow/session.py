@@ -33,7 +33,7 @@ from windrow.cql import (
     compile_query,
     statements,
 )
-from windrow.errors import CatalogError, WindrowError
+from windrow.errors import AggregateError, CatalogError, WindrowError
 from windrow.optimizer import REQUIRED, Optimized, optimize
 from windrow.plan.aggregate_class import AggregateClass
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
@@ -114,7 +114,7 @@ class Session:
         kind: str = "algebraic",
         duplicate_sensitive: bool = True,
         vectorized: bool = False,
-    ) -> None:
+    ) -> UserAggregate:
         """Make an aggregate of your own known to CQL.
 
         `functions` has initial(), add(state, *values), merge(state, other), finish(state) and, when a part that was
@@ -125,15 +125,30 @@ class Session:
             raise WindrowError(f"{kind!r} is not a class of aggregates", "distributive, algebraic and holistic are")
         functions = functions() if isinstance(functions, type) else functions
         of = AggregateClass(kind)
-        self._know(UserAggregate(name, tuple(arguments), result, functions, of, duplicate_sensitive, vectorized))
+        made = UserAggregate(name, tuple(arguments), result, functions, of, duplicate_sensitive, vectorized)
+        return self._know(made)
 
-    def _know(self, aggregate: UserAggregate) -> None:
+    def failures(self, aggregate: str) -> list[AggregateError]:
+        """What the functions of an aggregate of your own have raised; the newest are kept."""
+        aggregates = self.catalog.aggregates
+        found = aggregates.get(aggregate.upper())
+        if found is None:
+            known = ", ".join(aggregates) or "none"
+            raise WindrowError(f"there is no aggregate {aggregate}", f"aggregates of your own: {known}")
+        return list(found.failures.newest)
+
+    def failure_counts(self) -> dict[str, dict[str, int]]:
+        """As `status` shows them."""
+        return {name: {"failures": own.failures.count} for name, own in self.catalog.aggregates.items()}
+
+    def _know(self, aggregate: UserAggregate) -> UserAggregate:
         name = aggregate.name.upper()
         if name in (*AGGREGATES, *AGGREGATE_ALIASES, *scalar_names(), *ALIASES):
             raise WindrowError(f"{name} is a function of Windrow", "choose another name")
         if not name.isidentifier() or name in RESERVED:
             raise WindrowError(f"{name!r} cannot be the name of a function", "choose one word that is not reserved")
-        self.catalog.aggregates[name] = replace(aggregate, name=name)
+        known = self.catalog.aggregates[name] = aggregate if aggregate.name == name else replace(aggregate, name=name)
+        return known
 
     def close(self) -> None:
         self.catalog.close()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -13,12 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 import windrow
 from windrow.errors import WindrowError
 from windrow.runtime.spark import Engine
+from windrow.types import STRING
 
 STREAM = "CREATE STREAM s (ts TIMESTAMP, k STRING, v INT) TIMESTAMP BY ts;"
 BY_KEY = "SELECT k, SUM(v) AS total FROM s [RANGE 4 SECONDS] GROUP BY k"
 
 
-def rows(*times: int) -> list[dict[str, object]]:
+def rows(*times: int) -> list[dict[str, Any]]:
     return [{"ts": f"2026-01-01 00:00:{at:02}", "k": "ab"[at % 2], "v": at} for at in times]
 
 
@@ -166,3 +171,72 @@ def test_a_query_that_reads_more_columns_waits_for_them(spark: SparkSession, tmp
     assert sorted(row["k"] for row in narrow.answer().to_pylist()) == [1, 2, 3, 4]
     assert sorted((row["k"], row["v"]) for row in wide.answer().to_pylist()) == [(3, "v3"), (4, "v4")]
     engine.close()
+
+
+class Longest:
+    """Of the module that the tests are in, which workers can import."""
+
+    def initial(self) -> str:
+        return ""
+
+    def add(self, state: str, text: str) -> str:
+        return max(state, text, key=len)
+
+    def merge(self, state: str, other: str) -> str:
+        return max(state, other, key=len)
+
+    def finish(self, state: str) -> str:
+        return state
+
+
+def test_aggregates_of_ones_own_reach_the_workers(spark: SparkSession, tmp_path: Path) -> None:
+    class Shortest(Longest):
+        """Known to nobody else: it travels with the plan, and its functions are kept with the checkpoint."""
+
+        def initial(self) -> str | None:  # type: ignore[override]
+            return None
+
+        def add(self, state: str | None, text: str) -> str:  # type: ignore[override]
+            return text if state is None else min(state, text, key=len)
+
+        merge = add
+
+    def engine() -> Engine:
+        return windrow.connect(spark=spark, checkpoint=str(tmp_path), shards=2)
+
+    first = engine()
+    first.register_aggregate("longest", [STRING], STRING, Longest)
+    first.register_aggregate("shortest", [STRING], STRING, Shortest)
+    first.sql(f"{STREAM} CREATE QUERY q AS SELECT LONGEST(k) AS l, SHORTEST(k) AS s FROM s [RANGE 10 SECONDS]")
+    first.push("s", [{**row, "k": "k" * row["v"]} for row in rows(1, 2, 3)])
+    first.step()
+    assert first["q"].answer().to_pylist() == [{"l": "kk", "s": "k"}]
+    first.close()
+    second = engine()
+    second.push("s", [{**row, "k": "k" * row["v"]} for row in rows(4, 12)])
+    second.end("s")
+    second.run()
+    assert second["q"].latest_answer().to_pylist() == [{"l": "k" * 12, "s": "kkk"}]
+    second.close()
+
+
+def test_rows_come_from_rate_and_socket(spark: SparkSession) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        threading.Thread(target=lambda: server.accept()[0].sendall(b"a\nb\na\n"), daemon=True).start()
+        engine = windrow.connect(spark=spark, shards=2)
+        engine.sql(f"""
+            CREATE STREAM r (timestamp TIMESTAMP, value BIGINT) FROM rate(rows_per_second => 100)
+            TIMESTAMP BY timestamp;
+            CREATE STREAM w (value STRING) FROM socket('127.0.0.1', {port}) ARRIVAL HEARTBEAT 1 SECOND;
+            CREATE QUERY counted AS SELECT COUNT(*) AS n, MIN(value) AS first FROM r [RANGE UNBOUNDED];
+            CREATE QUERY words AS SELECT value, COUNT(*) AS n FROM w [RANGE UNBOUNDED] GROUP BY value
+        """)
+        engine.start()
+        until = time.monotonic() + 120
+        while engine["counted"].answer().num_rows == 0 or engine["words"].answer().num_rows < 2:
+            assert not engine.wait(0.2) and time.monotonic() < until
+        assert bag(engine["words"].answer()) == bag(pa.table({"value": ["a", "b"], "n": [2, 1]}))
+        (counted,) = engine["counted"].answer().to_pylist()
+        assert (counted["first"], counted["n"] > 0) == (0, True)
+        engine.close()

@@ -24,6 +24,18 @@ class Failures:
         self.count += 1
         self.newest.append(error)
 
+    def add(self, others: Failures) -> None:
+        self.count += others.count
+        self.newest.extend(others.newest)
+
+    def taken(self) -> Failures:
+        """What there is, which is then no longer here."""
+        found = Failures()
+        found.add(self)
+        self.count = 0
+        self.newest.clear()
+        return found
+
 
 @dataclass(frozen=True, eq=False)
 class UserAggregate:
@@ -57,6 +69,11 @@ class UserAggregate:
         if self.is_subtractable and not self.duplicate_sensitive:
             hint = "leave subtract out, or declare that repeats matter"
             raise WindrowError(f"{self.name} cannot take away one of several equal rows that count once", hint)
+
+    @property
+    def declared(self) -> tuple[object, ...]:
+        """All but the functions."""
+        return self.name, self.arguments, self.result, self.kind, self.duplicate_sensitive, self.vectorized
 
     def has(self, function: str) -> bool:
         return callable(getattr(self.functions, function, None))

@@ -111,11 +111,7 @@ class Engine:
 
     def failures(self, aggregate: str) -> list[AggregateError]:
         """What the functions of an aggregate of your own have raised; the newest are kept."""
-        found = self._aggregates.get(aggregate.upper())
-        if found is None:
-            known = ", ".join(self._aggregates) or "none"
-            raise WindrowError(f"there is no aggregate {aggregate}", f"aggregates of your own: {known}")
-        return list(found.failures.newest)
+        return self.session.failures(aggregate)
 
     def push(self, stream: str, rows: Any) -> None:
         """Hand over rows of a stream as they come; call `step` to see their effect."""
@@ -187,13 +183,9 @@ class Engine:
             "streams": streams,
             "tables": tables,
             "queries": sorted(self._queries),
-            "aggregates": {name: {"failures": own.failures.count} for name, own in self._aggregates.items()},
+            "aggregates": self.session.failure_counts(),
             "state_rows": self._dataflow.state_rows(),
         }
-
-    @property
-    def _aggregates(self) -> dict[str, UserAggregate]:
-        return self.session.catalog.aggregates
 
     def close(self) -> None:
         self.session.close()

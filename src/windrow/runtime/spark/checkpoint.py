@@ -2,6 +2,7 @@
 
     format              what wrote it, and how many shards there are
     statements/k        what users have said, in order
+    aggregates/         functions of the user's own that queries call
     resumed             which statements of a file that is run have been said
     plans/v             versions of the running plan
     batches/n           the plan of micro-batch n, written before it runs: a replay runs the same
@@ -16,6 +17,7 @@ leaves behind with the next one, and what died unfinished by a sweep at every st
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import pickle
@@ -26,7 +28,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from pyspark import cloudpickle
+
 from windrow.errors import CheckpointError
+from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.progress import Progress
 from windrow.runtime.spark.batch_spec import BatchSpec, ShardVersion
 from windrow.runtime.spark.bundles import RESTORE, Address, Folder
@@ -69,6 +74,7 @@ class Checkpoint:
         self.uri = place if "://" in place else Path(place).resolve().as_uri()
         self.folder = Folder(f"{self.uri}/windrow")
         self._recent: dict[int, Commit] = {}
+        self.aggregates: dict[str, UserAggregate] = {}  # those of the user's own that queries may call
 
     @property
     def spark_folder(self) -> str:
@@ -94,6 +100,16 @@ class Checkpoint:
         if shards not in (None, written[2]):
             LOG.warning("the checkpoint has %d shards and keeps them; %d were asked for", written[2], shards)
         return written[2]
+
+    def register(self, aggregate: UserAggregate) -> None:
+        """Keep an aggregate of the user's own; everything else that is written has its name only."""
+        self._write(f"aggregates/{aggregate.name}", cloudpickle.dumps(aggregate))  # type: ignore[no-untyped-call]
+        self.aggregates[aggregate.name] = aggregate
+
+    def recovered_aggregates(self) -> dict[str, UserAggregate]:
+        for name in self.folder.names("aggregates"):
+            self.aggregates[name] = pickle.loads(self._read(f"aggregates/{name}"))
+        return self.aggregates
 
     def log_statement(self, number: int, statement: object) -> None:
         self._write(f"statements/{number:09}", statement)
@@ -195,7 +211,9 @@ class Checkpoint:
         return found
 
     def _write(self, name: str, content: object) -> None:
-        pickled = pickle.dumps(content, protocol=5)
+        written = io.BytesIO()
+        _Pickler(written, 5).dump(content)
+        pickled = written.getvalue()
         self.folder.write(name, zlib.crc32(pickled).to_bytes(4, "little") + pickled)
 
     def _read(self, name: str) -> Any:
@@ -205,7 +223,23 @@ class Checkpoint:
             raise CheckpointError(f"{name} of the checkpoint cannot be read: {error}", RESTORE) from None
         if zlib.crc32(content[4:]) != int.from_bytes(content[:4], "little"):
             raise CheckpointError(f"{name} of the checkpoint is damaged", RESTORE)
-        return pickle.loads(content[4:])
+        return _Unpickler(io.BytesIO(content[4:]), self.aggregates).load()
+
+
+class _Pickler(pickle.Pickler):
+    """An aggregate of the user's own is one thing, wherever it is called."""
+
+    def persistent_id(self, value: Any) -> str | None:
+        return value.name if isinstance(value, UserAggregate) else None
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, aggregates: Mapping[str, UserAggregate]) -> None:
+        super().__init__(file)
+        self._aggregates = aggregates
+
+    def persistent_load(self, which: Any) -> UserAggregate:
+        return self._aggregates[which]
 
 
 def _told(record: Commit) -> set[str]:

@@ -1,13 +1,13 @@
 """The driver's side of an engine on shards: what was said, what has happened, and the plan of the next micro-batch.
 
 A batch is decided and logged, run by whoever hosts the shards, and committed. A batch that has been committed is not
-run again; one that has been logged but not committed runs again under the same plan. Nothing here knows Spark.
+run again; one that has been logged but not committed runs again under the same plan. Nothing here knows Spark,
+but for the pickling of functions.
 """
 
 from __future__ import annotations
 
 import hashlib
-import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,12 +16,13 @@ from itertools import count
 from typing import Any
 
 import pyarrow as pa
+from pyspark import cloudpickle
 
 from windrow.batch import Batch
 from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
 from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop, Set, Statement, TableChange
-from windrow.errors import CheckpointError, WindrowError
+from windrow.errors import AggregateError, CheckpointError, WindrowError
 from windrow.physical.exchanges import distributed, results_meet
 from windrow.physical.slices import with_slices
 from windrow.physical.strategy import Strategy
@@ -30,6 +31,7 @@ from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.explain import Distribution
 from windrow.plan.nodes import Node, Stream
 from windrow.plan.pattern import Pattern
+from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.local.refreshes import refresh_slide
 from windrow.runtime.modes import Mode, told_schema, usual_mode
 from windrow.runtime.progress import News, Progress
@@ -79,7 +81,10 @@ class Driver:
         self._checkpoint = Checkpoint(checkpoint)
         self.shards = self._checkpoint.open(shards, otherwise)
         self._lock = threading.RLock()
-        self.session = Session(distribution=Distribution(self.shards, self._spread, self._reading))
+        self._recovered = frozenset(self._checkpoint.recovered_aggregates())
+        self.session = Session(
+            aggregates=self._own_aggregates(), distribution=Distribution(self.shards, self._spread, self._reading)
+        )
         self._queries: dict[str, Query] = {}
         self._said: dict[int, Said] = {}  # by number, from 1 on
         self._told: dict[str, tuple[SinkForm, ...]] = {}  # forms that readers of queries have asked for
@@ -121,7 +126,7 @@ class Driver:
         """The statements of a text that are new, bound one after the other as if all were."""
         said_before = [digest for digest, number in self._checkpoint.resumed() if number <= self._last_said()]
         created = {one.entry.name.lower(): one.entry for one in self._said.values() if isinstance(one, Create)}
-        for result in Session().carried_out(text):
+        for result in Session(aggregates=self._own_aggregates()).carried_out(text):
             statement, digest = result.statement, _digest(result.statement)
             if not isinstance(statement, Create | Drop | TableChange | Set):
                 continue
@@ -139,6 +144,40 @@ class Driver:
                 hint = "start it with an empty checkpoint"
                 raise CheckpointError("the run in this checkpoint has ended: nothing can be added to it", hint)
             yield statement
+
+    def register_aggregate(
+        self,
+        name: str,
+        arguments: Sequence[Type],
+        result: Type,
+        functions: Any,
+        kind: str = "algebraic",
+        duplicate_sensitive: bool = True,
+        vectorized: bool = False,
+    ) -> None:
+        """Make an aggregate of your own known to CQL: see `Session.register_aggregate`.
+
+        A checkpoint keeps the functions. To register them again when it is taken up is right and changes nothing.
+        """
+        with self._lock:
+            known = self._checkpoint.aggregates.get(name.upper())
+            made = self.session.register_aggregate(
+                name, arguments, result, functions, kind, duplicate_sensitive, vectorized
+            )
+            if known is None:
+                self._checkpoint.register(made)
+                return
+            self.session.catalog.aggregates[known.name] = known
+            if known.name not in self._recovered or made.declared != known.declared:
+                hint = "choose another name: queries may be calling the one there is"
+                raise WindrowError(f"there is an aggregate {known.name} already", hint)
+
+    def _own_aggregates(self) -> list[UserAggregate]:
+        return list(self._checkpoint.aggregates.values())
+
+    def failures(self, aggregate: str) -> list[AggregateError]:
+        """What the functions of an aggregate of your own have raised since the engine started; the newest are kept."""
+        return self.session.failures(aggregate)
 
     @property
     def queries(self) -> list[Query]:
@@ -213,6 +252,7 @@ class Driver:
         return {
             "streams": streams,
             "queries": {query.name: {"started": query.started} for query in self.queries},
+            "aggregates": self.session.failure_counts(),
             "batch": None if last is None else last.number,
             "seconds": 0.0 if last is None else last.seconds,
             "state_rows": 0 if last is None else sum(metric.state_rows for metric in last.metrics),
@@ -445,7 +485,7 @@ class Driver:
             spec = BatchSpec(
                 number,
                 self.folder,
-                pickle.dumps(self._plan, protocol=5),
+                cloudpickle.dumps(self._plan),  # type: ignore[no-untyped-call]
                 self._plan.version,
                 progress,
                 self._clock.now(),
@@ -561,6 +601,8 @@ class Driver:
         self._last = record
         self._heartbeats.hear(record.progress)
         self._accounts.add(record.metrics, record.state_bytes)
+        for name, failures in (found for one in done for found in one.failures.items()):
+            self._checkpoint.aggregates[name].failures.add(failures)
         self._checkpoint.collect(record, self._carried_out(statements))
 
     def _told_until(self, progress: Progress) -> int:

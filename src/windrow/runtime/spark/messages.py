@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from windrow.plan.user_aggregate import Failures
 from windrow.runtime.progress import News, Progress
 from windrow.runtime.spark.bundles import Address
 from windrow.runtime.spark.running import Metric
@@ -60,6 +61,7 @@ class Done:
     rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by stream and reason, when final
     waiting: int = 0  # rows that are not final yet
     kept: int = 0  # rows of state and of answers that time may still change
+    failures: Mapping[str, Failures] = field(default_factory=dict)  # of aggregates of the user's own
 
 
 def message(slot: int, stage: int, body: Rows) -> Message:

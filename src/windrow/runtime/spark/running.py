@@ -22,7 +22,8 @@ from windrow.physical.exchanges import is_on_one_shard, stage_of
 from windrow.physical.lower import Lowering, PhysicalNode, plan_digest
 from windrow.physical.strategy import Strategy
 from windrow.plan.explain.operators import describe_operator
-from windrow.plan.nodes import Exchange, Node, Stream, Table, Windowed
+from windrow.plan.nodes import Exchange, GroupBy, Node, Stream, Table, Windowed
+from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.modes import Mode, usual_mode
 from windrow.runtime.sinks import SinkForm, sink_form
 from windrow.types import Type
@@ -151,6 +152,12 @@ class Graph:
                     counts[of] = counts.get(of, 0) + 1
                     found[f"{of}.{counts[of]}"] = node
         return found
+
+    def aggregates(self) -> dict[str, UserAggregate]:
+        """Those of the user's own that are called."""
+        groupings = (node for query in self.plan.queries for node in query.plan.walk() if isinstance(node, GroupBy))
+        calls = (named.call for node in groupings for named in node.aggregates)
+        return {call.user.name: call.user for call in calls if call.user is not None}
 
     def _lowering(self, start: int, strategy: Strategy) -> Lowering:
         if (start, strategy) not in self._lowerings:

@@ -95,6 +95,7 @@ class _Step:
             {name.lower(): dict(aside.reasons) for name, aside in self._rejected.items()},
             sum(map(len, state.inboxes.values())),
             self._kept(),
+            {name: found for name, own in state.graph.aggregates().items() if (found := own.failures.taken()).count},
         )
         if saved.as_in_memory:
             KEPT.put((spec.folder.uri, self._stage, self._shard.number), spec.number, self._token, state)
