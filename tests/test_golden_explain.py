@@ -47,3 +47,13 @@ def assert_node_keeps_contract(node: dict[str, object]) -> None:
     assert isinstance(inputs, list)
     for below in inputs:
         assert_node_keeps_contract(below)
+
+
+@pytest.mark.parametrize("strategy", ["upa", "direct", "nt"])
+def test_what_a_strategy_does_otherwise_is_said(strategy: str) -> None:
+    session = Session()
+    session.execute(f"CREATE STREAM s (ts TIMESTAMP, k INT) TIMESTAMP BY ts; SET strategy = {strategy}")
+    found = session.explain("EXPLAIN SELECT DISTINCT k FROM s [RANGE 1 MINUTE]")
+
+    assert (f"strategy {strategy}: " in FORMS["tree"](found)) is (strategy != "upa")
+    assert json.loads(FORMS["json"](found))[0].get("strategy", "upa") == strategy

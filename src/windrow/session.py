@@ -206,11 +206,12 @@ class Session:
         found = self._optimize(plan)
         alternatives = tuple(Alternative(one.steps, one.cost.total, one.chosen, one.why) for one in found.considered)
         statistics, text = self.catalog.statistics, query_text(plan)
-        spread = self._distribution
+        spread, strategy = self._distribution, self.catalog.setting("strategy")
         if spread is None:
-            return explain(found.plan, statistics, name, text, alternatives)
+            return explain(found.plan, statistics, name, text, alternatives, strategy=strategy)
         running = spread.spread(name, found.plan)
-        return explain(running, statistics, name, text, alternatives, spread.shards, spread.sources(running))
+        shards, sources = spread.shards, spread.sources(running)
+        return explain(running, statistics, name, text, alternatives, shards, sources, strategy)
 
     def optimized(self, plan: Node) -> Node:
         """The plan that runs: rewritten by the optimizer unless it is set off."""

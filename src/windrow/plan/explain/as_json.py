@@ -20,6 +20,7 @@ def as_object(explanation: Explanation) -> Json:
     return {
         "query": explanation.query,
         "text": explanation.text,
+        **({} if explanation.strategy == "upa" else {"strategy": explanation.strategy}),
         "view": _entry(explanation.view),
         **({} if explanation.shards is None else {"shards": explanation.shards, "sources": list(explanation.sources)}),
         "plan": _node(explanation.plan, explanation.shards is not None),

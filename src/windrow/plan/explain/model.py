@@ -51,6 +51,7 @@ class Explanation:
     alternatives: tuple[Alternative, ...]
     shards: int | None = None  # when the plan has exchanges: on how many it runs
     sources: tuple[str, ...] = ()  # how its streams are read there, and why so
+    strategy: str = "upa"  # the structures are those of `upa`
 
     @property
     def read_there(self) -> tuple[str, ...]:
@@ -95,9 +96,11 @@ def explain(
     alternatives: tuple[Alternative, ...],
     shards: int | None = None,
     sources: tuple[str, ...] = (),
+    strategy: str = "upa",
 ) -> Explanation:
     rates = Rates(statistics)
-    return Explanation(query, text, _explained(plan, rates), view_of(plan, rates), alternatives, shards, sources)
+    shown, view = _explained(plan, rates), view_of(plan, rates)
+    return Explanation(query, text, shown, view, alternatives, shards, sources, strategy)
 
 
 def _explained(node: Node, rates: Rates) -> ExplainedNode:

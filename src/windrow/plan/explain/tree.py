@@ -20,7 +20,7 @@ def tree_text(explanation: Explanation) -> str:
 
 def remarks(explanation: Explanation) -> list[str]:
     """What a reader should know besides: state without bound, sizes that rest on assumptions."""
-    found = [*spread_lines(explanation)]
+    found = [*spread_lines(explanation), *strategy_lines(explanation)]
     found += [f"grows for ever: {what}; give its input a window" for what in explanation.grows]
     if explanation.plan.estimate.assumed:
         found.append("sizes assume 1,000 rows/s and 100 values a column where nothing was measured")
@@ -35,6 +35,18 @@ def spread_lines(explanation: Explanation) -> list[str]:
     stages = "one stage" if explanation.stages == 1 else f"{explanation.stages} stages"
     there = f"; where rows are read (stage 0): {', '.join(explanation.read_there)}" if explanation.read_there else ""
     return [f"on {shards}, in {stages}{there}", *explanation.sources]
+
+
+_OTHERWISE = {
+    "direct": "rows are stored in lists that are looked through, and DISTINCT keeps its whole input",
+    "nt": "every end is told by a negative tuple, and rows are stored in hashes on the row",
+}
+
+
+def strategy_lines(explanation: Explanation) -> list[str]:
+    """What is done otherwise than shown, under another strategy than the usual one."""
+    otherwise = _OTHERWISE.get(explanation.strategy)
+    return [] if otherwise is None else [f"strategy {explanation.strategy}: {otherwise} instead of what is shown"]
 
 
 def exchange_text(node: ExplainedNode) -> str | None:
