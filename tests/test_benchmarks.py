@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import kernels, runner, upa
+from benchmarks import asw, kernels, runner, upa
 
 ROOT = Path(__file__).parent.parent
 
@@ -85,6 +85,17 @@ def test_strategies_agree_and_report_their_named_ratios(monkeypatch: pytest.Monk
     assert report.ratios["q2_state_over_output"] <= 2
     assert "missing.parquet is not in ../shared/data" in str(report.params["skipped"])
     assert (tmp_path / "upa.png").exists()
+
+
+def test_synopses_agree_and_report_their_named_ratios(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("benchmarks.figure.OUT", tmp_path)
+
+    report = asw.compared(2_000, 1_000, 1_000, (500, 1_000), 1_000, quick=True)
+
+    rates = {f"{synopsis}_{what}_per_second" for synopsis in ("rint", "bint") for what in ("lookups", "updates")}
+    assert set(report.ratios) == {*rates, "quantile_lookups_per_second"}
+    assert {result["figure"] for result in report.results} == {9, 10, 11}
+    assert (tmp_path / "asw.png").exists()
 
 
 def test_no_name_lists_and_runs_all(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

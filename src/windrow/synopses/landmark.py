@@ -35,7 +35,7 @@ _REACH = 2  # landmarks that a position has aggregates from
 _Rows = Int64s
 
 
-class _Where(NamedTuple):
+class Where(NamedTuple):
     """Where the elements and rows of a partition are, for a compiled loop."""
 
     offset: Int64s
@@ -155,7 +155,7 @@ class _Partition:
         self._reserve(group)
         rows = widened(came.rows, came.layout, self.layout)
         arrivals = self.elements.insert(group, time)
-        _insert(*arrivals, rows, *self._how, self.smallest, self.by_rows, self.is_suffix, *self._where)
+        _insert(*arrivals, rows, *self._how, self.smallest, self.by_rows, self.is_suffix, *self.where)
         if self.by_rows:
             self.elements.keep_newest(self.reach)
 
@@ -174,16 +174,16 @@ class _Partition:
         if self.is_suffix and bool((spans.end[known] < elements.next[group[known]]).any()):
             raise WindrowError("a window ends earlier than now", "declare how far back windows reach (longest)")
         first = spans.begin if self.by_rows else begin
-        return np.asarray(_lookup(*spans, first, *self._how, self.smallest, self.by_rows, self.is_suffix, *self._where))
+        return np.asarray(_lookup(*spans, first, *self._how, self.smallest, self.by_rows, self.is_suffix, *self.where))
 
     @property
     def _how(self) -> Operation:
         return Operation(self.layout.operation, self.layout.plain, self.aggregate.ranks)
 
     @property
-    def _where(self) -> _Where:
+    def where(self) -> Where:
         e = self.elements
-        return _Where(
+        return Where(
             e.offset, e.size, e.first, e.next, e.time,
             self.opened, self.closed, self.back, self.forward,
         )  # fmt: skip

@@ -38,14 +38,14 @@ class Quantile:
         if dtype_of(type) == WIDE or is_nested(type) or type in (STRING, BINARY):
             raise WindrowError(f"quantiles of {type} are not kept in order", "numbers of up to 18 digits and times are")
         self._type, self._fraction = type, fraction
-        self._runs: Int64s = np.zeros(0, np.int64)  # level by level of each ring
-        self._nulls: Int64s = np.zeros(0, np.int64)  # before each position, as in a running synopsis
-        self._start: Int64s = np.zeros(0, np.int64)  # of a group's runs
+        self.runs: Int64s = np.zeros(0, np.int64)  # level by level of each ring
+        self.nulls: Int64s = np.zeros(0, np.int64)  # before each position, as in a running synopsis
+        self.start: Int64s = np.zeros(0, np.int64)  # of a group's runs
         self._used = 0
 
     @property
     def nbytes(self) -> int:
-        return self._runs.nbytes + self._nulls.nbytes + self._start.nbytes
+        return self.runs.nbytes + self.nulls.nbytes + self.start.nbytes
 
     def insert(self, elements: Elements, arrivals: Arrivals, values: tuple[Column, ...]) -> None:
         valid = values[0].valid_mask()
@@ -72,27 +72,27 @@ class Quantile:
 
     def counts(self, elements: Elements, spans: Spans) -> Int64s:
         """How many values windows have that are not null."""
-        return np.asarray(_counts(*spans, elements.offset, elements.size, self._nulls))
+        return np.asarray(_counts(*spans, elements.offset, elements.size, self.nulls))
 
     def ranked(self, elements: Elements, spans: Spans, ranks: Int64s) -> Int64s:
         """The value, as an integer in order, of each rank (from 1 on); 0 for an empty window."""
-        return np.asarray(_ranked(*spans, ranks, self._start, elements.size, self._runs))
+        return np.asarray(_ranked(*spans, ranks, self.start, elements.size, self.runs))
 
     def move(self, elements: Elements, moves: Moves) -> None:
-        self._start = grown(self._start, elements.groups)
+        self.start = grown(self.start, elements.groups)
         length = moves.new_size * _levels(moves.new_size)
         used = 0 if moves.packed else self._used
         start = used + np.cumsum(length) - length
         used += int(length.sum())
-        runs = np.zeros(used, np.int64) if moves.packed else grown(self._runs, used)
-        nulls = np.zeros(moves.places, np.int64) if moves.packed else grown(self._nulls, moves.places)
-        _move(*moves[:5], self._start[moves.group], start, elements.first, elements.next,
-              self._runs, runs, self._nulls, nulls)  # fmt: skip
-        self._start[moves.group] = start
-        self._runs, self._nulls, self._used = runs, nulls, used
+        runs = np.zeros(used, np.int64) if moves.packed else grown(self.runs, used)
+        nulls = np.zeros(moves.places, np.int64) if moves.packed else grown(self.nulls, moves.places)
+        _move(*moves[:5], self.start[moves.group], start, elements.first, elements.next,
+              self.runs, runs, self.nulls, nulls)  # fmt: skip
+        self.start[moves.group] = start
+        self.runs, self.nulls, self._used = runs, nulls, used
 
     def written(self, elements: Elements, spans: Spans) -> Mapping[str, Array]:
-        keys, valid = _elements(*spans, self._start, elements.offset, elements.size, self._runs, self._nulls)
+        keys, valid = _elements(*spans, self.start, elements.offset, elements.size, self.runs, self.nulls)
         return {"keys": keys, "valid": valid}
 
     def read(self, elements: Elements, arrivals: Arrivals, arrays: Mapping[str, Array]) -> None:
@@ -100,8 +100,8 @@ class Quantile:
 
     def _insert(self, elements: Elements, arrivals: Arrivals, keys: Int64s, valid: Bools) -> None:
         assert arrivals.is_new.all(), "elements of a quantile synopsis have a position each"
-        _insert(arrivals.group, arrivals.position, keys, valid, self._start, elements.offset, elements.size,
-                self._runs, self._nulls)  # fmt: skip
+        _insert(arrivals.group, arrivals.position, keys, valid, self.start, elements.offset, elements.size,
+                self.runs, self.nulls)  # fmt: skip
 
     def _column(self, keys: Int64s, present: Bools) -> Column:
         return from_order(self._type, [keys], present)
