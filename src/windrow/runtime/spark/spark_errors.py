@@ -66,7 +66,7 @@ def _function_failed(found: re.Match[str], text: str) -> WindrowError:
     """The last frame that is neither Spark's nor ours is where the user's function went wrong."""
     frames = re.findall(r'File "([^"]+)", line (\d+), in (\S+)', text)
     theirs = [
-        frame for frame in frames if not re.search(r"/(pyspark|windrow|py4j)/|pyspark\.zip|/lib/python3", frame[0])
+        frame for frame in frames if not re.search(r"/(pyspark|src/windrow|py4j)/|pyspark\.zip|/lib/python3", frame[0])
     ]
     where = f" ({theirs[-1][2]}, {theirs[-1][0]} line {theirs[-1][1]})" if theirs else ""
     return WindrowError(f"a function failed{where}: {_cause(text)}", f"mend it, then {_AGAIN}")
