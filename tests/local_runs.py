@@ -75,4 +75,4 @@ def _bag(rows: list[Any], begins: list[int], ends: list[int | None], signs: list
 
 
 def _hashable(row: Any) -> bool:
-    return not any(isinstance(value, list) for value in row)
+    return not any(isinstance(value, list | dict) for value in row)

@@ -19,7 +19,8 @@ from sql_oracle import Row, answer_at, stream_order
 
 from windrow.cql import compile_query
 from windrow.errors import CqlMeaningError, WindrowError
-from windrow.plan.nodes import AppendOnly, Node, OutputStream, Stream
+from windrow.plan.aggregates import AGGREGATES
+from windrow.plan.nodes import AppendOnly, GroupBy, Node, OutputStream, Stream
 from windrow.plan.printer import query_text
 from windrow.runtime.local import Engine, Query
 
@@ -86,13 +87,19 @@ def started(engine: Engine, text: str) -> tuple[Node, Query] | None:
         plan = compile_query(text, engine.session.catalog)
     except CqlMeaningError:
         return None
-    if any(isinstance(node, OutputStream | AppendOnly) for node in plan.walk()):
+    if any(isinstance(node, OutputStream | AppendOnly) or _is_approximate(node) for node in plan.walk()):
         return None
     try:
         return plan, engine.query(text)
     except WindrowError as error:
         event(f"not run: {error.message}")
         return None
+
+
+def _is_approximate(node: Node) -> bool:
+    """Approximate answers have laws of their own."""
+    calls = [named.call.function for named in node.aggregates] if isinstance(node, GroupBy) else []
+    return any(name in AGGREGATES and AGGREGATES[name].approximate for name in calls)
 
 
 def test_generated_queries_reach_the_whole_language() -> None:

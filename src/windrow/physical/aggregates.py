@@ -36,9 +36,11 @@ from windrow.operators.aggregates.partials import (
     IntegerPartial,
     Partial,
 )
+from windrow.operators.slice_summaries import Cut
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.expressions import AggregateCall, Cast, Expression, Literal
 from windrow.plan.user_aggregate import UserAggregate
+from windrow.synopses.frequent import FrequentItems, TopList
 from windrow.types import DOUBLE, DecimalType, is_integer
 
 
@@ -74,9 +76,11 @@ def partial_of(call: AggregateCall, column: int | None) -> Partial:
     return IntegerPartial(column) if _is_exact(call) else FloatPartial(column)
 
 
-def merged(call: AggregateCall, columns: Sequence[int]) -> Aggregate:
-    """The aggregate over the columns of its partials."""
+def merged(call: AggregateCall, columns: Sequence[int], dictionary: Dictionary) -> Aggregate:
+    """The aggregate over the columns of what slices became for it."""
     first = columns[0]
+    if call.function == "FREQUENT":
+        return FrequentItems(tuple(columns), call.type, dictionary)
     if call.function == "COUNT":
         return CountOfPartials(first)
     if call.function in ("MIN", "MAX"):
@@ -90,6 +94,11 @@ def merged(call: AggregateCall, columns: Sequence[int]) -> Aggregate:
     if isinstance(of, DecimalType) and isinstance(call.type, DecimalType):
         return DecimalAverage(first, of, call.type, columns[1])
     return IntegerAverage(first, columns[1])
+
+
+def cut_of(call: AggregateCall) -> Cut:
+    """What is kept of the counters of a slice."""
+    return TopList(_parameter(call.arguments[1]))
 
 
 def _is_exact(call: AggregateCall) -> bool:

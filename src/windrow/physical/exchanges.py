@@ -24,7 +24,7 @@ from windrow.plan import nodes
 from windrow.plan.analysis.refreshes import refresh_interval
 from windrow.plan.analysis.state import is_grouped
 from windrow.plan.analysis.update_pattern import update_pattern
-from windrow.plan.expressions import Column, Expression, columns_of, rename_columns
+from windrow.plan.expressions import Column, Expression, Named, columns_of, rename_columns
 from windrow.plan.nodes import Exchange, JoinKind, Node, OutputKind
 from windrow.plan.pattern import Pattern
 from windrow.plan.rewrite import bottom_up
@@ -113,6 +113,10 @@ class _Placing:
             return Placed(plan.with_inputs(below.node), _renamed(below.place, _new_names(plan)))
         if isinstance(plan, nodes.SlicePartials):
             return _over(plan, self.of(plan.input))  # where rows are read, or wherever they are
+        if isinstance(plan, nodes.SliceSummaries):  # whole slices of a group
+            return _over(plan, _meeting(self.of(plan.input), _named(plan.keys)))
+        if isinstance(plan, nodes.LastSubWindows):
+            return _over(plan, *_same_stage(self.of(plan.input), self.of(plan.window)))
         if isinstance(plan, nodes.GroupBy):
             return self._group_by(plan)
         if isinstance(plan, nodes.Join):
@@ -170,9 +174,10 @@ class _Placing:
         return _over(plan, _settled(below) if self._strategy is Strategy.NT else below)
 
     def _group_by(self, plan: nodes.GroupBy) -> Placed:
-        named = {key.expression: Column(key.name, key.expression.type) for key in plan.keys}
-        if isinstance(plan, nodes.MergeGroups):  # the keys have been computed
-            named = {column: column for column in named.values()}
+        computed = _named(plan.keys)
+        named = dict(zip((key.expression for key in plan.keys), computed, strict=True))
+        if isinstance(plan, nodes.MergeGroups):
+            named = {column: column for column in computed}
         keys = tuple(named)
         below = _meeting(self.of(plan.input), keys)
         options = tuple(tuple(named[key] for key in option) for option in below.place.options if set(option) <= {*keys})
@@ -212,6 +217,11 @@ def _all_on_one(plan: nodes.AppendOnly) -> Placed:
         return Exchange(node, (), 1) if isinstance(node, nodes.Stream) else None
 
     return Placed(bottom_up(plan, moved), Place(1, ((),)))
+
+
+def _named(keys: Sequence[Named]) -> Keys:
+    """Keys that have been computed."""
+    return tuple(Column(key.name, key.expression.type) for key in keys)
 
 
 def _columns(stream: nodes.Stream, names: Sequence[str]) -> Keys:

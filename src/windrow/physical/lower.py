@@ -52,12 +52,15 @@ from windrow.operators.punctuated import PunctuatedGroupBy, PunctuatedJoin, Punc
 from windrow.operators.row_order import InRowOrder
 from windrow.operators.sampling import Refreshed
 from windrow.operators.slice_partials import SlicePartials
+from windrow.operators.slice_summaries import SliceSummaries
+from windrow.operators.sub_windows import LastSubWindows, SubWindows
 from windrow.operators.table_input import TableInput
-from windrow.physical.aggregates import accumulator, merged, partial_of, times_of, values_of
+from windrow.physical.aggregates import accumulator, cut_of, merged, partial_of, times_of, values_of
 from windrow.physical.closings import ClosingsLowering
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.internal import followed
 from windrow.physical.join_keys import JoinKeys, join_keys
+from windrow.physical.slices import slice_columns
 from windrow.physical.strategy import Strategy, structure_kind
 from windrow.physical.windows import lifetime_ordinal, window_operators
 from windrow.plan import nodes
@@ -65,6 +68,7 @@ from windrow.plan.analysis.closings import closes_groups, closes_partitions
 from windrow.plan.analysis.internal import has_internal
 from windrow.plan.analysis.refreshes import refresh_interval, without_slides
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
+from windrow.plan.analysis.slices import counted_sub_windows
 from windrow.plan.analysis.state import is_grouped
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.expressions import Call, Column, Expression
@@ -138,6 +142,8 @@ class Lowering:
             return PhysicalNode(plan, TableInput(early=0 if plan.retroactive else 1), tuple(feeds))
         if isinstance(plan, nodes.Alias | nodes.Sort):
             return self.lower(plan.input)  # names and the order of showing are not the matter of kernels
+        if isinstance(plan, nodes.SubWindowed):
+            return PhysicalNode(plan, SubWindows(*_counted(plan)), (self._rows_below(plan.input),))
         if isinstance(plan, nodes.Windowed):
             return self._windowed(plan)
         if isinstance(plan, nodes.Stamped):
@@ -150,6 +156,8 @@ class Lowering:
             return self._node(plan, Projection(tuple(compiler.column(c.expression) for c in plan.columns)))
         if isinstance(plan, nodes.SlicePartials):
             return self._slices(plan)
+        if isinstance(plan, nodes.SliceSummaries | nodes.LastSubWindows):
+            return self._summarised(plan)
         if isinstance(plan, nodes.MergeGroups):
             return self._node(plan, self._merge(plan))
         if isinstance(plan, nodes.GroupBy):
@@ -490,25 +498,42 @@ class Lowering:
         return PhysicalNode(plan, PunctuatedGroupBy(operator, places), (below, self._closings.node(plan.input)))
 
     def _slices(self, plan: nodes.SlicePartials) -> PhysicalNode:
-        compiler = self._compiler(plan.input.schema)
+        compiler, found = self._compiler(plan.input.schema), slice_columns(plan.aggregates)
         columns: list[CompiledExpression] = [compiler.column(key.expression) for key in plan.keys]
         partials = []
-        for named in plan.aggregates:
-            values = values_of(named.call)
-            partials.append(partial_of(named.call, len(columns) if values else None))
-            columns.extend(compiler.column(value) for value in values)
+        for named in found.partials:
+            arguments = _appended(values_of(named.call), compiler, columns)
+            partials.append(partial_of(named.call, arguments[0] if arguments else None))
+        counted = _appended(found.counted, compiler, columns)
+        summarised = _appended([values_of(named.call)[0] for named in found.summaries], compiler, columns)
         below = PhysicalNode(plan, Projection(tuple(columns)), (self.lower(plan.input),))
         merges = self._strategy is not Strategy.NT
-        operator = SlicePartials(tuple(range(len(plan.keys))), tuple(partials), merges)
+        operator = SlicePartials(tuple(range(len(plan.keys))), tuple(partials), merges, counted, summarised)
         return PhysicalNode(plan, operator, (below,))
 
+    def _summarised(self, plan: nodes.SliceSummaries | nodes.LastSubWindows) -> PhysicalNode:
+        """Slices are cut before anything of them is taken back."""
+        if self._strategy is Strategy.NT:
+            return PhysicalNode(plan, NegativeTuples(structure_kind(plan, Strategy.UPA)), (self._direct.lower(plan),))
+        if isinstance(plan, nodes.LastSubWindows):
+            return self._node(plan, LastSubWindows(_counted(plan.window)[1]))
+        cuts = tuple(cut_of(named.call) for named in slice_columns(plan.aggregates).summaries)
+        return self._node(plan, SliceSummaries(tuple(range(len(plan.keys))), cuts))
+
     def _merge(self, plan: nodes.MergeGroups) -> GroupBy:
-        place, aggregates = len(plan.keys), []
-        for named in plan.aggregates:
-            width = len(partial_of(named.call, 0 if named.call.arguments else None).types())
-            aggregates.append(merged(named.call, range(place, place + width)))
-            place += width
-        return GroupBy(tuple(range(len(plan.keys))), tuple(aggregates), structure_kind(plan.input, self._strategy))
+        first, found = len(plan.keys), slice_columns(plan.aggregates)
+        aggregates = tuple(
+            merged(named.call, [first + place for place in places], self._dictionary)
+            for named, places in zip(plan.aggregates, found.places, strict=True)
+        )
+        return GroupBy(tuple(range(first)), aggregates, structure_kind(plan.input, self._strategy))
+
+
+def _counted(plan: nodes.SubWindowed) -> tuple[int, int]:
+    """Rows in a sub-window, and sub-windows in the window."""
+    found = counted_sub_windows(plan)
+    assert found is not None, plan
+    return found
 
 
 def is_everywhere(plan: Node) -> bool:

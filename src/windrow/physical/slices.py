@@ -1,26 +1,95 @@
-"""Groups from slices: the plan in which rows of a periodic window are put together before they are grouped."""
+"""Groups from slices: the plan in which rows of a periodic window are put together before they are grouped.
+
+Columns of what slices become, after the keys: the partial results, aggregate by aggregate; then a value and a counter
+for each value that is counted; then a value, a counter and a floor for each aggregate that is answered from summaries.
+A row fills the columns of one of these parts, and is null in the others.
+"""
 
 from __future__ import annotations
 
-from windrow.physical.aggregates import partial_of
-from windrow.plan.analysis.slices import is_sliced
-from windrow.plan.nodes import GroupBy, MergeGroups, Node, SlicePartials
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from windrow.physical.aggregates import partial_of, values_of
+from windrow.plan.analysis.slices import (
+    SliceForm,
+    counted_sub_windows,
+    is_sliced,
+    is_summarised,
+    slice_form,
+    window_below,
+)
+from windrow.plan.expressions import Expression, NamedAggregate
+from windrow.plan.nodes import (
+    GroupBy,
+    LastSubWindows,
+    MergeGroups,
+    Node,
+    SlicePartials,
+    SliceSummaries,
+    SubWindowed,
+    Windowed,
+)
 from windrow.plan.rewrite import bottom_up
 from windrow.plan.schema import Field
+from windrow.types import BIGINT, Type
 
 
-def with_slices(plan: Node) -> Node:
-    """The same answers, from partial results where the plan allows it."""
-    return bottom_up(plan, _sliced)
+@dataclass(frozen=True)
+class SliceColumns:
+    """Which columns of the slices each aggregate is merged from; columns are counted after the keys."""
+
+    fields: tuple[Field, ...]
+    places: tuple[tuple[int, ...], ...]  # by aggregate
+    partials: tuple[NamedAggregate, ...]
+    counted: tuple[Expression, ...]
+    summaries: tuple[NamedAggregate, ...]
 
 
-def _sliced(node: Node) -> Node | None:
-    if not isinstance(node, GroupBy) or isinstance(node, MergeGroups) or not is_sliced(node):
-        return None
-    partials = tuple(
-        Field(f"{named.name} {place}", type)
-        for named in node.aggregates
-        for place, type in enumerate(partial_of(named.call, 0 if named.call.arguments else None).types())
+def slice_columns(aggregates: Sequence[NamedAggregate]) -> SliceColumns:
+    by_form = {form: tuple(a for a in aggregates if slice_form(a.call) is form) for form in SliceForm}
+    counted = tuple(dict.fromkeys(values_of(named.call)[0] for named in by_form[SliceForm.COUNTERS]))
+    fields: list[Field] = []
+    places: dict[NamedAggregate | Expression, tuple[int, ...]] = {}
+
+    def placed(what: NamedAggregate | Expression, name: str, *types: Type) -> None:
+        places[what] = tuple(range(len(fields), len(fields) + len(types)))
+        fields.extend(Field(f"{name} {number}", type) for number, type in enumerate(types))
+
+    for named in by_form[SliceForm.PARTIAL]:
+        placed(named, named.name, *partial_of(named.call, 0 if named.call.arguments else None).types())
+    for number, value in enumerate(counted):
+        placed(value, f"counted {number}", value.type, BIGINT)
+    for named in by_form[SliceForm.SUMMARY]:
+        placed(named, named.name, values_of(named.call)[0].type, BIGINT, BIGINT)
+    found = tuple(
+        places[values_of(named.call)[0] if slice_form(named.call) is SliceForm.COUNTERS else named]
+        for named in aggregates
     )
-    slices = SlicePartials(node.input, node.keys, node.aggregates, partials)
-    return MergeGroups(slices, node.keys, node.aggregates)
+    return SliceColumns(tuple(fields), found, by_form[SliceForm.PARTIAL], counted, by_form[SliceForm.SUMMARY])
+
+
+def with_slices(plan: Node, is_chosen: bool = True) -> Node:
+    """The same answers, from slices where the plan allows it; only where the answer is made of them, if not chosen."""
+    sliced = is_sliced if is_chosen else is_summarised
+
+    def rule(node: Node) -> Node | None:
+        if not isinstance(node, GroupBy) or isinstance(node, MergeGroups) or not sliced(node):
+            return None
+        return MergeGroups(_slices(node), node.keys, node.aggregates)
+
+    return bottom_up(plan, rule)
+
+
+def _slices(node: GroupBy) -> Node:
+    fields = slice_columns(node.aggregates).fields
+    if not is_summarised(node):
+        return SlicePartials(node.input, node.keys, node.aggregates, fields)
+    window = window_below(node.input)
+    assert window is not None, node
+    if counted_sub_windows(window) is None:
+        return SliceSummaries(SlicePartials(node.input, node.keys, node.aggregates, fields), node.keys, node.aggregates)
+    apart = SubWindowed(window.input, window.window)
+    rows = bottom_up(node.input, lambda below: apart if below == window and isinstance(below, Windowed) else None)
+    partials = SlicePartials(rows, node.keys, node.aggregates, fields)
+    return LastSubWindows(SliceSummaries(partials, node.keys, node.aggregates), apart)

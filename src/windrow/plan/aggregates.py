@@ -15,6 +15,7 @@ from windrow.plan.expressions import AggregateCall, Expression, Literal
 from windrow.plan.functions import SignatureError, check_count
 from windrow.types import (
     BIGINT,
+    BOOLEAN,
     DOUBLE,
     NULL,
     DecimalType,
@@ -40,6 +41,8 @@ class Parameter:
 FRACTION = Parameter("fraction", 0.0, 1.0)
 COUNT_OF_ITEMS = Parameter("k", 1, 1_000_000, whole=True)
 ERROR = Parameter("error", 1e-6, 0.5)
+
+MOST_DIGITS = 18  # of decimals that are held in one word
 
 _VALUE = None  # a position that takes an expression
 Slot = Parameter | None
@@ -116,6 +119,18 @@ def _items(of: Type) -> Type:
     return array(struct(("item", of), ("count", BIGINT)))
 
 
+def _bounded_items(of: Type) -> Type:
+    """Items with at least `count` rows and at most `most`."""
+    if isinstance(of, DecimalType) and of.precision > MOST_DIGITS:
+        raise SignatureError(f"the argument is {of}, it should have at most {MOST_DIGITS} digits")
+    return array(struct(("item", of), ("count", BIGINT), ("most", BIGINT)))
+
+
+def _frequent(of: Type) -> Type:
+    """The items with more rows than the threshold; all of them, where the answer is complete."""
+    return struct(("items", _bounded_items(of)), ("threshold", BIGINT), ("complete", BOOLEAN))
+
+
 _KIND = AggregateClass
 _ALL: tuple[Aggregate, ...] = (
     Aggregate("COUNT", "COUNT(*) or COUNT(x)", (_VALUE,), lambda _: BIGINT, _KIND.DISTRIBUTIVE, subtractable=True),
@@ -128,7 +143,7 @@ _ALL: tuple[Aggregate, ...] = (
     Aggregate("MEDIAN", "MEDIAN(x)", (_VALUE,), _double, _KIND.HOLISTIC),
     Aggregate("QUANTILE", "QUANTILE(x, fraction)", (_VALUE, FRACTION), _same, _KIND.HOLISTIC),
     Aggregate("TOP", "TOP(k, x)", (COUNT_OF_ITEMS, _VALUE), _items, _KIND.HOLISTIC),
-    Aggregate("FREQUENT", "FREQUENT(x, k)", (_VALUE, COUNT_OF_ITEMS), _items, _KIND.HOLISTIC, approximate=True),
+    Aggregate("FREQUENT", "FREQUENT(x, k)", (_VALUE, COUNT_OF_ITEMS), _frequent, _KIND.HOLISTIC, approximate=True),
     Aggregate("FIRST", "FIRST(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, ordered=True),
     Aggregate("LAST", "LAST(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, ordered=True),
     Aggregate(

@@ -256,6 +256,28 @@ class SlicePartials(Node):
 
 
 @dataclass(frozen=True)
+class SliceSummaries(Node):
+    """Slices that are complete, with the counters of their values cut to what is kept of them."""
+
+    input: Node
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+
+
+@dataclass(frozen=True)
+class SubWindowed(Windowed):
+    """A window of rows that moves on by rows: its rows, a complete sub-window at a time, and not yet their ends."""
+
+
+@dataclass(frozen=True)
+class LastSubWindows(Node):
+    """Rows made of sub-windows, which leave when enough sub-windows of the window have followed."""
+
+    input: Node
+    window: SubWindowed
+
+
+@dataclass(frozen=True)
 class MergeGroups(GroupBy):
     """The groups of partial results: keys and aggregates are those of the rows that the partials stand for."""
 

@@ -7,6 +7,7 @@ from sqlglot import exp
 from windrow.catalog import Catalog
 from windrow.cql.binder.blocks import BlockBinder
 from windrow.cql.binder.expressions import ExpressionBinder
+from windrow.cql.binder.frequent import check_frequent
 from windrow.cql.binder.internal import check_internal, check_output_window
 from windrow.cql.binder.output_columns import aligned, position, positions
 from windrow.cql.binder.scope import RelationScope, Scope
@@ -50,6 +51,7 @@ class QueryBinder:
         _check_depth(plan, tree)
         check_slides(plan, tree)
         check_tables(plan, tree)
+        check_frequent(plan, tree)
         return plan
 
     def block(self, internal: bool) -> BlockBinder:

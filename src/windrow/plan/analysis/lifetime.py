@@ -21,6 +21,7 @@ from windrow.plan.nodes import (
     OutputStream,
     Project,
     SlicePartials,
+    SliceSummaries,
     Sort,
     Stamped,
     Stream,
@@ -53,7 +54,7 @@ def lifetime(node: Node) -> Lifetime:
         return Lifetime("effect time", "a later change of the table" if node.retroactive else NEVER)
     if isinstance(node, Windowed):
         return _windowed(node)
-    if isinstance(node, Filter | Project | Alias | Sort | Exchange | SlicePartials | Stamped):
+    if isinstance(node, Filter | Project | Alias | Sort | Exchange | SlicePartials | SliceSummaries | Stamped):
         return lifetime(node.input)
     if isinstance(node, AppendOnly):
         return _append_only(node)

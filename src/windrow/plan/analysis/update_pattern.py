@@ -25,6 +25,7 @@ from windrow.plan.nodes import (
     Intersect,
     Join,
     JoinKind,
+    LastSubWindows,
     Limit,
     Node,
     Numbered,
@@ -33,6 +34,7 @@ from windrow.plan.nodes import (
     Project,
     SemiJoin,
     SlicePartials,
+    SliceSummaries,
     Sort,
     Stamped,
     Stream,
@@ -80,7 +82,9 @@ def _derive(node: Node, of: PatternOf) -> Pattern:
         return Pattern.STR if node.retroactive else Pattern.MONOTONIC
     if isinstance(node, Windowed):
         return _windowed(node)
-    if isinstance(node, Filter | Project | Alias | Sort | WithEnd | Exchange | Stamped | SlicePartials):
+    if isinstance(
+        node, Filter | Project | Alias | Sort | WithEnd | Exchange | Stamped | SlicePartials | SliceSummaries
+    ):
         return of(node.input)
     if isinstance(node, AppendOnly):
         return _external_pattern(node.input)
@@ -92,7 +96,7 @@ def _derive(node: Node, of: PatternOf) -> Pattern:
         return _union(node, of)
     if isinstance(node, Intersect | Distinct):
         return _weak(node, of)
-    assert isinstance(node, Except | GroupBy | Limit | Numbered), node
+    assert isinstance(node, Except | GroupBy | Limit | Numbered | LastSubWindows), node
     return Pattern.STR
 
 

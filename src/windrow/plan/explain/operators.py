@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from windrow.plan.analysis.relations import is_non_retroactive
 from windrow.plan.analysis.update_pattern import update_pattern
+from windrow.plan.explain.slices import slice_notes
 from windrow.plan.nodes import (
     Alias,
     AntiJoin,
@@ -16,6 +17,7 @@ from windrow.plan.nodes import (
     Intersect,
     Join,
     JoinKind,
+    LastSubWindows,
     Limit,
     MergeGroups,
     Node,
@@ -24,9 +26,11 @@ from windrow.plan.nodes import (
     Project,
     SemiJoin,
     SlicePartials,
+    SliceSummaries,
     Sort,
     Stamped,
     Stream,
+    SubWindowed,
     Table,
     Union,
     Windowed,
@@ -51,6 +55,9 @@ _NAMES: dict[type[Node], str] = {
     Distinct: "Distinct",
     GroupBy: "GroupBy",
     SlicePartials: "SlicePartials",
+    SliceSummaries: "SliceSummaries",
+    SubWindowed: "SubWindows",
+    LastSubWindows: "LastSubWindows",
     MergeGroups: "MergeGroups",
     Sort: "Sort",
     Limit: "Limit",
@@ -84,8 +91,10 @@ def describe_operator(node: Node) -> str:
         return _join(node)
     if isinstance(node, SemiJoin | AntiJoin):
         return _exists(node)
-    if isinstance(node, GroupBy | SlicePartials):
+    if isinstance(node, GroupBy | SlicePartials | SliceSummaries):
         return _group_by(node)
+    if isinstance(node, LastSubWindows):
+        return window_text(node.window.window)
     if isinstance(node, Sort | Limit):
         return _ordered(node)
     if isinstance(node, Exchange):
@@ -137,18 +146,19 @@ def _exists(node: SemiJoin | AntiJoin) -> str:
     return f"{word} {' AND '.join(parts)}".strip()
 
 
-def _group_by(node: GroupBy | SlicePartials) -> str:
+def _group_by(node: GroupBy | SlicePartials | SliceSummaries) -> str:
     keys = ", ".join(expression_text(key.expression) for key in node.keys)
     aggregates = ", ".join(aggregate_text(named.call) for named in node.aggregates)
     return " computes ".join(part for part in (keys or "all rows", aggregates) if part)
 
 
 def aggregate_notes(node: Node) -> tuple[str, ...]:
-    """The class of each aggregate of the user's own, and what is done when rows leave."""
+    """What is done for aggregates when rows leave, and what is certain about approximate ones."""
     if not isinstance(node, GroupBy):
         return ()
     users = (named.call.user for named in node.aggregates)
-    return tuple(dict.fromkeys(user.description for user in users if user is not None))
+    own = (user.description for user in users if user is not None)
+    return tuple(dict.fromkeys((*own, *slice_notes(node))))
 
 
 def _ordered(node: Sort | Limit) -> str:

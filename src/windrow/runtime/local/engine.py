@@ -235,7 +235,7 @@ class Engine:
         assert entry.plan is not None, entry
         plan = self.session.optimized(entry.plan)
         strategy = Strategy(self.session.catalog.setting("strategy"))
-        running = with_slices(plan) if self.session.catalog.setting("optimizer") == "on" else plan
+        running = with_slices(plan, is_chosen=self.session.catalog.setting("optimizer") == "on")
         self._dataflow.add(entry.name.lower(), running, self.watermark, strategy)
         explanation = self.session.explanation(entry.name, entry.plan)
         query = self._queries[entry.name.lower()] = Query(self, entry.name, plan, explanation)

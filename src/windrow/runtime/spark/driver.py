@@ -540,7 +540,7 @@ class Driver:
         entry = None if query is None else self.session.catalog.get(query)
         form = sink_form(entry.sink if isinstance(entry, QueryEntry) else None, optimized, refresh_slide(optimized))
         strategy = Strategy(self.session.catalog.setting("strategy"))
-        sliced = with_slices(optimized) if self.session.catalog.setting("optimizer") == "on" else optimized
+        sliced = with_slices(optimized, is_chosen=self.session.catalog.setting("optimizer") == "on")
         return distributed(sliced, strategy, form.key if form.mode is Mode.UPSERT else None)
 
     def _reading(self, plan: Node) -> tuple[str, ...]:
