@@ -46,11 +46,16 @@ def shard_of(keys: Sequence[Column], length: int, count: int) -> Int64s:
     """The shard of each of `length` rows; the first one when there are no keys."""
     if count == 1 or not keys:
         return np.zeros(length, np.int64)
+    return np.asarray(hashes_of(keys, length) % np.uint64(count), np.int64)
+
+
+def hashes_of(keys: Sequence[Column], length: int) -> UInt64s:
+    """A hash of each row, the same in every process."""
     words = words_of([_by_value(column) for column in keys], length)
     mixed = np.zeros(length, np.uint64)
     for place in range(words.shape[1]):
         mixed = _mixed(mixed ^ words[:, place])
-    return np.asarray(mixed % np.uint64(count), np.int64)
+    return mixed
 
 
 def _by_value(column: Column) -> Column:

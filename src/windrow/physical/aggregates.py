@@ -38,9 +38,13 @@ from windrow.operators.aggregates.partials import (
 )
 from windrow.operators.slice_summaries import Cut
 from windrow.plan.aggregates import AGGREGATES
+from windrow.plan.analysis.slices import SliceForm, slice_form
+from windrow.plan.approximation import error_of, registers_of
 from windrow.plan.expressions import AggregateCall, Cast, Expression, Literal
 from windrow.plan.user_aggregate import UserAggregate
-from windrow.synopses.frequent import FrequentItems, TopList
+from windrow.synopses.distinct_registers import DistinctRegisters
+from windrow.synopses.frequent import FrequentItems, LargeShare, TopList
+from windrow.synopses.rank_blocks import RankBlocks
 from windrow.types import DOUBLE, DecimalType, is_integer
 
 
@@ -79,8 +83,10 @@ def partial_of(call: AggregateCall, column: int | None) -> Partial:
 def merged(call: AggregateCall, columns: Sequence[int], dictionary: Dictionary) -> Aggregate:
     """The aggregate over the columns of what slices became for it."""
     first = columns[0]
-    if call.function == "FREQUENT":
-        return FrequentItems(tuple(columns), call.type, dictionary)
+    if call.function in ("FREQUENT", "APPROX_TOP"):
+        return _items(call, tuple(columns), dictionary)
+    if slice_form(call) is not SliceForm.PARTIAL:
+        return _of_counters(call, first, columns[1], dictionary)
     if call.function == "COUNT":
         return CountOfPartials(first)
     if call.function in ("MIN", "MAX"):
@@ -96,9 +102,32 @@ def merged(call: AggregateCall, columns: Sequence[int], dictionary: Dictionary) 
     return IntegerAverage(first, columns[1])
 
 
+def _of_counters(call: AggregateCall, column: int, count: int, dictionary: Dictionary) -> Aggregate:
+    """The aggregate over values, and how many rows each stands for."""
+    if call.distinct:
+        return OverDistinct(_over_all(call, column, None, dictionary), count)
+    precision = registers_of(call)
+    if precision is not None:
+        return DistinctRegisters(column, precision, count)
+    if call.function == "APPROX_COUNT_DISTINCT":
+        return OverDistinct(Count(column), count)
+    if call.function == "TOP":
+        return Top(column, _parameter(call.arguments[0]), dictionary, count)
+    return Median(column, count) if "MEDIAN" in call.function else Quantile(column, _fraction(call), count)
+
+
 def cut_of(call: AggregateCall) -> Cut:
     """What is kept of the counters of a slice."""
-    return TopList(_parameter(call.arguments[1]))
+    if call.function == "FREQUENT":
+        return TopList(_parameter(call.arguments[1]))
+    kind = LargeShare if call.function == "APPROX_TOP" else RankBlocks
+    return kind(error_of(call))
+
+
+def _items(call: AggregateCall, columns: tuple[int, ...], dictionary: Dictionary) -> Aggregate:
+    if call.function == "FREQUENT":
+        return FrequentItems(columns, call.type, dictionary)
+    return FrequentItems(columns, call.type, dictionary, _parameter(call.arguments[0]))
 
 
 def _is_exact(call: AggregateCall) -> bool:
@@ -130,11 +159,16 @@ def _over_all(call: AggregateCall, column: int | None, time: int | None, diction
     assert column is not None, call
     if name in ("MIN", "MAX"):
         return _extremum(call, column)
+    if name == "APPROX_COUNT_DISTINCT":
+        precision = registers_of(call)
+        return OverDistinct(Count(column)) if precision is None else DistinctRegisters(column, precision)
+    if name == "APPROX_TOP":
+        return _items(call, (column,), dictionary)
     if name == "TOP":
         return Top(column, _parameter(call.arguments[0]), dictionary)
-    if name == "MEDIAN":
+    if name in ("MEDIAN", "APPROX_MEDIAN"):
         return Median(column)
-    if name == "QUANTILE":
+    if name in ("QUANTILE", "APPROX_QUANTILE"):
         return Quantile(column, _fraction(call))
     if name in ("FIRST", "LAST"):
         assert time is not None, call

@@ -78,6 +78,7 @@ from windrow.plan.pattern import Pattern
 from windrow.plan.row_time import with_row_times
 from windrow.plan.schema import Schema
 from windrow.state import StructureKind
+from windrow.synopses.distinct_registers import codes_of
 from windrow.types import BOOLEAN, TIMESTAMP
 
 
@@ -504,7 +505,8 @@ class Lowering:
         for named in found.partials:
             arguments = _appended(values_of(named.call), compiler, columns)
             partials.append(partial_of(named.call, arguments[0] if arguments else None))
-        counted = _appended(found.counted, compiler, columns)
+        counted = tuple(range(len(columns), len(columns) + len(found.counted)))
+        columns.extend(_coded(compiler.column(one.value), one.registers) for one in found.counted)
         summarised = _appended([values_of(named.call)[0] for named in found.summaries], compiler, columns)
         below = PhysicalNode(plan, Projection(tuple(columns)), (self.lower(plan.input),))
         merges = self._strategy is not Strategy.NT
@@ -527,6 +529,10 @@ class Lowering:
             for named, places in zip(plan.aggregates, found.places, strict=True)
         )
         return GroupBy(tuple(range(first)), aggregates, structure_kind(plan.input, self._strategy))
+
+
+def _coded(values: CompiledExpression, registers: int | None) -> CompiledExpression:
+    return values if registers is None else lambda rows: codes_of(values(rows), registers)
 
 
 def _counted(plan: nodes.SubWindowed) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from windrow.plan.analysis.slices import (
     slice_form,
     window_below,
 )
+from windrow.plan.approximation import registers_of
 from windrow.plan.expressions import Expression, NamedAggregate
 from windrow.plan.nodes import (
     GroupBy,
@@ -36,23 +37,35 @@ from windrow.types import BIGINT, Type
 
 
 @dataclass(frozen=True)
+class Counted:
+    """A value that is counted; or with `registers` its code, when different values are only estimated."""
+
+    value: Expression
+    registers: int | None = None
+
+    @property
+    def type(self) -> Type:
+        return self.value.type if self.registers is None else BIGINT
+
+
+@dataclass(frozen=True)
 class SliceColumns:
     """Which columns of the slices each aggregate is merged from; columns are counted after the keys."""
 
     fields: tuple[Field, ...]
     places: tuple[tuple[int, ...], ...]  # by aggregate
     partials: tuple[NamedAggregate, ...]
-    counted: tuple[Expression, ...]
+    counted: tuple[Counted, ...]
     summaries: tuple[NamedAggregate, ...]
 
 
 def slice_columns(aggregates: Sequence[NamedAggregate]) -> SliceColumns:
     by_form = {form: tuple(a for a in aggregates if slice_form(a.call) is form) for form in SliceForm}
-    counted = tuple(dict.fromkeys(values_of(named.call)[0] for named in by_form[SliceForm.COUNTERS]))
+    counted = tuple(dict.fromkeys(_counted(named) for named in by_form[SliceForm.COUNTERS]))
     fields: list[Field] = []
-    places: dict[NamedAggregate | Expression, tuple[int, ...]] = {}
+    places: dict[NamedAggregate | Counted, tuple[int, ...]] = {}
 
-    def placed(what: NamedAggregate | Expression, name: str, *types: Type) -> None:
+    def placed(what: NamedAggregate | Counted, name: str, *types: Type) -> None:
         places[what] = tuple(range(len(fields), len(fields) + len(types)))
         fields.extend(Field(f"{name} {number}", type) for number, type in enumerate(types))
 
@@ -63,10 +76,13 @@ def slice_columns(aggregates: Sequence[NamedAggregate]) -> SliceColumns:
     for named in by_form[SliceForm.SUMMARY]:
         placed(named, named.name, values_of(named.call)[0].type, BIGINT, BIGINT)
     found = tuple(
-        places[values_of(named.call)[0] if slice_form(named.call) is SliceForm.COUNTERS else named]
-        for named in aggregates
+        places[_counted(named) if slice_form(named.call) is SliceForm.COUNTERS else named] for named in aggregates
     )
     return SliceColumns(tuple(fields), found, by_form[SliceForm.PARTIAL], counted, by_form[SliceForm.SUMMARY])
+
+
+def _counted(named: NamedAggregate) -> Counted:
+    return Counted(values_of(named.call)[0], registers_of(named.call))
 
 
 def with_slices(plan: Node, is_chosen: bool = True) -> Node:

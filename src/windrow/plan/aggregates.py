@@ -176,7 +176,7 @@ _ALL: tuple[Aggregate, ...] = (
         "APPROX_TOP",
         "APPROX_TOP(k, x, error)",
         (COUNT_OF_ITEMS, _VALUE, ERROR),
-        _items,
+        _bounded_items,
         _KIND.HOLISTIC,
         approximate=True,
     ),

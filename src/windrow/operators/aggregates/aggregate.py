@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from windrow.batch.arrays import Bools, Int8s, Int64s
+from windrow.batch.arrays import Array, Bools, Int8s, Int64s
 from windrow.batch.column import Column
 from windrow.state.snapshot import Piece, Snapshot
 
@@ -25,6 +25,13 @@ class GroupEvents(NamedTuple):
     telling: Bools
     tellings: int
     capacity: int
+
+
+def changes_of(events: GroupEvents, values: tuple[Column, ...]) -> Array:
+    """How the count of the first argument changes at each event; by a second one, how many rows it stands for."""
+    argument, *counts = values
+    change = events.change * argument.valid_mask()
+    return change * counts[0].values if counts else change
 
 
 class Accumulator(Protocol):

@@ -14,7 +14,7 @@ import numpy as np
 from windrow.batch.arrays import Int8s, Int64s
 from windrow.batch.column import Column
 from windrow.batch.compiled import compiled
-from windrow.operators.aggregates.aggregate import Accumulator, Aggregate, Clearable, GroupEvents
+from windrow.operators.aggregates.aggregate import Accumulator, Aggregate, Clearable, GroupEvents, changes_of
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.snapshot import Part, Piece, Snapshot, restore_parts, snapshot_parts
@@ -26,10 +26,12 @@ class OverDistinct:
     """`aggregate` over the distinct values of its one argument."""
 
     aggregate: Aggregate
+    count: int | None = None  # of counters: the column that says how many rows a value stands for
 
     @property
     def arguments(self) -> tuple[int, ...]:
-        return self.aggregate.arguments
+        own = self.aggregate.arguments
+        return own if self.count is None else (*own, self.count)
 
     def fresh(self) -> DistinctValues:
         return DistinctValues(self.aggregate.fresh())
@@ -42,13 +44,12 @@ class DistinctValues:
         self._counts = KeyedArrays(count=np.int64)
 
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
-        (argument,) = values
+        argument = values[0]
         ids = self._values.intern((Column(BIGINT, events.group), argument), len(argument))
         self._counts.reserve(self._values.capacity)
-        change = events.change * argument.valid_mask()
-        first_and_last = _first_and_last(ids, change, self._counts["count"])
+        first_and_last = _first_and_last(ids, changes_of(events, values), self._counts["count"])
         self._values.forget(ids[self._counts["count"][ids] == 0])
-        return self._inner.sweep(events._replace(change=first_and_last), values)
+        return self._inner.sweep(events._replace(change=first_and_last), values[:1])
 
     def clear(self, ids: Int64s) -> None:
         assert isinstance(self._inner, Clearable), self._inner

@@ -15,7 +15,7 @@ import numpy as np
 from windrow.batch.arrays import Floats, Int64s
 from windrow.batch.column import WIDE, Column, column, order_of
 from windrow.batch.wide import as_doubles
-from windrow.operators.aggregates.aggregate import GroupEvents
+from windrow.operators.aggregates.aggregate import GroupEvents, changes_of
 from windrow.operators.aggregates.extremum import QueuedExtremes
 from windrow.operators.aggregates.in_order import NO_RANKS, column_like, in_order, ranks_of
 from windrow.operators.aggregates.ordered_values import MEDIAN, OrderedValues
@@ -29,10 +29,11 @@ class Quantile:
 
     column: int
     fraction: Fraction
+    count: int | None = None  # of counters: the column that says how many rows a value stands for
 
     @property
     def arguments(self) -> tuple[int, ...]:
-        return (self.column,)
+        return (self.column,) if self.count is None else (self.column, self.count)
 
     def fresh(self) -> OrderStatistic:
         return OrderStatistic((self.fraction.numerator, self.fraction.denominator))
@@ -43,10 +44,11 @@ class Median:
     """MEDIAN(x), as DOUBLE: the mean of the two middle values when their number is even."""
 
     column: int
+    count: int | None = None
 
     @property
     def arguments(self) -> tuple[int, ...]:
-        return (self.column,)
+        return (self.column,) if self.count is None else (self.column, self.count)
 
     def fresh(self) -> Middle:
         return Middle((MEDIAN, 1))
@@ -100,14 +102,16 @@ class _InOrder:
     def clear(self, ids: Int64s) -> None:
         self._trees.clear(ids)
 
-    def _ask(self, events: GroupEvents, values: Column, time: Column | None = None) -> tuple[Int64s, Int64s]:
+    def _ask(
+        self, events: GroupEvents, values: Column, counts: tuple[Column, ...], time: Column | None = None
+    ) -> tuple[Int64s, Int64s]:
         """The words found by telling event and sizes; values are in the order of a time where one is given."""
         ranks, timed = ranks_of(values), time is not None
         words = [*([] if time is None else [order_of(time)]), *in_order(values)]
         words += [np.zeros(len(values), np.int64)] * (3 - len(words))
         found, sizes = self._trees.sweep(
             events.group,
-            events.change * values.valid_mask(),
+            changes_of(events, (values, *counts)),
             (words[0], words[1], words[2]),
             NO_RANKS if timed else ranks,
             ranks if timed else NO_RANKS,
@@ -121,15 +125,15 @@ class _InOrder:
 
 class OrderStatistic(_InOrder):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
-        (argument,) = values
-        found, sizes = self._ask(events, argument)
+        argument, *counts = values
+        found, sizes = self._ask(events, argument, tuple(counts))
         return column_like(argument, [found[:, 0, 0], found[:, 0, 1]], sizes > 0)
 
 
 class Middle(_InOrder):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
-        (argument,) = values
-        found, sizes = self._ask(events, argument)
+        argument, *counts = values
+        found, sizes = self._ask(events, argument, tuple(counts))
         lower, upper = (_doubles(column_like(argument, list(found[:, i, :2].T), sizes > 0)) for i in (0, 1))
         with np.errstate(over="ignore", invalid="ignore"):
             middle = np.where(lower == upper, lower, lower / 2 + upper / 2)
@@ -145,5 +149,5 @@ def _doubles(values: Column) -> Floats:
 class EdgeOfTime(_InOrder):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         argument, time = values
-        found, sizes = self._ask(events, argument, time)
+        found, sizes = self._ask(events, argument, (), time)
         return column_like(argument, [found[:, 0, 1], found[:, 0, 2]], sizes > 0)

@@ -19,7 +19,7 @@ from windrow.batch.arrow import column_from_arrow, column_to_arrow
 from windrow.batch.column import Column
 from windrow.batch.compiled import compiled
 from windrow.batch.dictionary import Dictionary
-from windrow.operators.aggregates.aggregate import GroupEvents
+from windrow.operators.aggregates.aggregate import GroupEvents, changes_of
 from windrow.operators.aggregates.distinct_values import values_of_groups
 from windrow.operators.aggregates.in_order import NO_RANKS, column_like, in_order, ranks_of
 from windrow.operators.aggregates.ordered_values import OrderedValues, change_count, element_at
@@ -38,10 +38,11 @@ class Top:
     column: int
     count: int
     dictionary: Dictionary = field(compare=False, repr=False)
+    rows: int | None = None  # of counters: the column that says how many rows a value stands for
 
     @property
     def arguments(self) -> tuple[int, ...]:
-        return (self.column,)
+        return (self.column,) if self.rows is None else (self.column, self.rows)
 
     def fresh(self) -> MostFrequent:
         return MostFrequent(self.count, self.dictionary)
@@ -59,11 +60,11 @@ class MostFrequent:
         self._trees = OrderedValues()
 
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
-        (argument,) = values
+        argument = values[0]
         ids = self._values.intern((Column(BIGINT, events.group), argument), len(argument))
         self._counts.reserve(self._values.capacity)
         self._trees.reserve(events.capacity, len(ids))
-        change, ranks = events.change * argument.valid_mask(), ranks_of(argument)
+        change, ranks = changes_of(events, values), ranks_of(argument)
         first, *rest = in_order(argument)
         ends, found = _sweep(
             events.group, change, ids, first, rest[0] if rest else np.zeros(len(first), np.int64), ranks,

@@ -22,7 +22,8 @@ from windrow.plan.windows import RowCount, Rows, Window
 from windrow.types import DecimalType
 
 _PARTIAL = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
-_SUMMARISED = frozenset({"FREQUENT"})
+_COUNTED = frozenset({"MEDIAN", "QUANTILE", "TOP", "APPROX_COUNT_DISTINCT"})
+_SUMMARISED = frozenset({"FREQUENT", "APPROX_MEDIAN", "APPROX_QUANTILE", "APPROX_TOP"})
 
 
 class SliceForm(enum.Enum):
@@ -35,7 +36,9 @@ def slice_form(call: AggregateCall) -> SliceForm | None:
     """What the rows of a slice become for an aggregate; None for one that needs the rows."""
     if call.function in _SUMMARISED:
         return SliceForm.SUMMARY
-    if call.distinct or call.function not in _PARTIAL:
+    if call.distinct or call.function in _COUNTED:
+        return SliceForm.COUNTERS
+    if call.function not in _PARTIAL:
         return None
     types = [argument.type for argument in call.arguments]
     is_wide = any(isinstance(of, DecimalType) and of.precision > MOST_DIGITS for of in types)
