@@ -95,7 +95,7 @@ def test_ranks_of_what_is_kept(slices: list[list[int]], error: Fraction) -> None
     for number, values in enumerate(slices):
         own = [(flat[p], w) for p, w in zip(kept.places, kept.counts, strict=True) if owner[p] == number]
         assert sum(weight for _, weight in own) == len(values)
-        assert len(own) <= max(1, math.ceil(1 / (2 * error) * 2))
+        assert len(own) <= math.ceil(1 / error)
         for edge in range(-1, 32):
             estimate = sum(weight for value, weight in own if value <= edge)
             assert abs(estimate - sum(value <= edge for value in values)) <= error * len(values)

@@ -3,7 +3,8 @@
 The n values of a slice, in order, are cut into blocks of s = max(1, ⌊2εn⌋); of a block of m values the one at place
 ⌊(m-1)/2⌋ is kept, and stands for all m. So the number of values up to any x is off by at most s/2 ≤ εn, for only one
 block lies on both sides of x. Slices add up: in a window of N values it is off by at most εN, and so is the rank of the
-element at position ⌈φN⌉ of the kept ones. Keeps 1/(2ε) values a slice; one with fewer different values as it is.
+element at position ⌈φN⌉ of the kept ones. Keeps 1/ε values of a slice at most, of a large one half of that;
+one with fewer different values as it is.
 
 Unlike sketches that compact what they have kept again (KLL, and the classic quantile sketch), it tosses no coins and
 does not depend on an order of merging, and a slice can be taken away again: what is kept of it is a multiset.

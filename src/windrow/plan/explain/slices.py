@@ -1,28 +1,21 @@
-"""What EXPLAIN says about aggregates that are answered from slices: what is kept of them, and what is certain."""
+"""What EXPLAIN says about aggregates of values: what is kept for them, and what is certain about approximate ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from windrow.plan.analysis.slices import is_sliced, is_summarised
-from windrow.plan.expressions import AggregateCall, Literal
+from windrow.plan.analysis.bounds import bound_of, kept_for
+from windrow.plan.analysis.slices import SliceForm, is_sliced, slice_form
 from windrow.plan.nodes import GroupBy, MergeGroups
 from windrow.plan.printer import aggregate_text
 
 
 def slice_notes(node: GroupBy) -> Iterator[str]:
-    """A line for each aggregate whose slices are more than one row of partial results."""
+    """A line for each aggregate that is approximate, or exact from counters of slices."""
     from_slices = isinstance(node, MergeGroups) or is_sliced(node)
-    summarised = isinstance(node, MergeGroups) or is_summarised(node)
     for named in node.aggregates:
-        if named.call.function == "FREQUENT" and from_slices and summarised:
-            yield f"{aggregate_text(named.call)}: {_frequent(named.call)}"
-
-
-def _frequent(call: AggregateCall) -> str:
-    size = call.arguments[1]
-    assert isinstance(size, Literal), call
-    return (
-        f"the {size.value!r} most frequent values of each sub-window are kept; no false positives: every item has more"
-        " rows than the threshold; items may be missing where complete is false"
-    )
+        bound = bound_of(node, named.call)
+        if bound is not None:
+            yield f"{aggregate_text(named.call)}: {bound}; keeps {kept_for(node, named.call)}"
+        elif from_slices and slice_form(named.call) is SliceForm.COUNTERS:
+            yield f"{aggregate_text(named.call)}: from a counter a value of each slice and group"

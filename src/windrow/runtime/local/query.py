@@ -14,6 +14,7 @@ from windrow.batch import Batch, Segment, changelog_to_arrow, concat, empty, las
 from windrow.errors import WindrowError
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import AppendOnly, Limit, Node, OutputStream, Sort
+from windrow.runtime.bounds import with_bounds
 from windrow.runtime.local.refreshes import refresh_slide
 from windrow.runtime.local.shown_order import in_shown_order
 from windrow.runtime.local.view import View
@@ -53,7 +54,7 @@ class Query:
         if instant < self._view.known_from:
             hint = f"ask for {format_timestamp(self._view.known_from)} or later; changes() tells what was before"
             raise WindrowError(f"the answer at {format_timestamp(instant)} is not kept any more", hint)
-        return self._answer_at(instant)
+        return with_bounds(self._answer_at(instant), self.plan)
 
     def latest_answer(self) -> pa.Table:
         """The answer to show: now, or once the sources have ended at the last row's time, before everything expired.
@@ -62,7 +63,7 @@ class Query:
         """
         shown = min(self._engine.watermark - 1, self._engine.last_row)
         rows = self._view.at(max(shown, self._view.known_from))
-        return rows_to_arrow(self._in_order(rows), self.plan.schema.names)
+        return with_bounds(rows_to_arrow(self._in_order(rows), self.plan.schema.names), self.plan)
 
     def changes(self) -> pa.Table:
         """The newest changes: the columns, `_ts`, `_exp` (null when open) and `_sign`; `subscribe` hears of all."""

@@ -11,6 +11,7 @@ from windrow.errors import WindrowError
 from windrow.plan.analysis.keys import chosen_key
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Limit, Node, Sort
+from windrow.runtime.bounds import with_bounds
 from windrow.runtime.local.query import Subscriber
 from windrow.runtime.local.refreshes import refresh_slide
 from windrow.runtime.local.shown_order import in_shown_order
@@ -55,11 +56,12 @@ class Query:
 
     def answer(self, at: int | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
-        return self._shown(self._engine.watermark - 1 if at is None else at, isinstance(self.plan, Sort | Limit))
+        shown = self._shown(self._engine.watermark - 1 if at is None else at, isinstance(self.plan, Sort | Limit))
+        return with_bounds(shown, self.plan)
 
     def latest_answer(self) -> pa.Table:
         """The answer to show: now, or once the sources have ended at the last row's time, before everything expired."""
-        return self._shown(min(self._engine.watermark - 1, self._engine.last_row), True)
+        return with_bounds(self._shown(min(self._engine.watermark - 1, self._engine.last_row), True), self.plan)
 
     def changes(self) -> pa.Table:
         """The newest changes: the columns, `_ts`, `_exp` (null when open) and `_sign`; `subscribe` hears of all."""

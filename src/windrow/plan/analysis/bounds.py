@@ -1,0 +1,79 @@
+"""What is certain about approximate aggregates, and what is kept for it; and which columns of an answer it is about."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from windrow.plan.aggregates import AGGREGATES
+from windrow.plan.analysis.slices import is_summarised
+from windrow.plan.approximation import error_of, registers_of
+from windrow.plan.expressions import AggregateCall, Column, Literal
+from windrow.plan.nodes import (
+    Alias,
+    AppendOnly,
+    Exchange,
+    Filter,
+    GroupBy,
+    Limit,
+    MergeGroups,
+    Node,
+    OutputStream,
+    Project,
+    Sort,
+)
+from windrow.plan.schema import unqualified
+
+_MISSING = "there may be others with more, unless complete is true"
+
+
+def bounds_of(node: Node) -> dict[str, str]:
+    """By column that shows an approximate aggregate: what is certain about it."""
+    if isinstance(node, Filter | Sort | Limit | Exchange | AppendOnly | OutputStream):
+        return bounds_of(node.input)
+    if isinstance(node, Alias):
+        return {f"{node.name}.{unqualified(name)}": bound for name, bound in bounds_of(node.input).items()}
+    if isinstance(node, Project):
+        below = bounds_of(node.input)
+        shown = {column.name: column.expression for column in node.columns}
+        return {name: below[of.name] for name, of in shown.items() if isinstance(of, Column) and of.name in below}
+    if not isinstance(node, GroupBy):
+        return {}
+    found = ((named.name, bound_of(node, named.call)) for named in node.aggregates)
+    return {name: bound for name, bound in found if bound is not None}
+
+
+def bound_of(node: GroupBy, call: AggregateCall) -> str | None:
+    """What is certain about an aggregate of a group-by; None for one that is always exact."""
+    if call.function == "FREQUENT":
+        return f"every item has more rows than the threshold, at least count and at most most; {_MISSING}"
+    if call.user is not None or not AGGREGATES[call.function].approximate or call.function in _OF_OTHERS:
+        return None
+    if call.function == "APPROX_COUNT_DISTINCT":
+        return f"within {_percent(call)} in 95 of 100 answers" if registers_of(call) is not None else "exact"
+    if not isinstance(node, MergeGroups) and not is_summarised(node):
+        return "exact"
+    if call.function == "APPROX_TOP":
+        return f"an item has at least count rows and at most most, which is up to {_percent(call)} of all rows more"
+    return f"within {_percent(call)} of all rows in rank"
+
+
+def kept_for(node: GroupBy, call: AggregateCall) -> str:
+    """What is kept of a slice, or of the values, so that the bound holds."""
+    if call.function == "FREQUENT":
+        size = call.arguments[1]
+        assert isinstance(size, Literal), call
+        return f"the {size.value!r} most frequent values of each sub-window and group"
+    if call.function == "APPROX_COUNT_DISTINCT":
+        registers = registers_of(call)
+        return "a counter a value" if registers is None else f"{1 << registers:,} registers a group"
+    if not isinstance(node, MergeGroups) and not is_summarised(node):
+        return "a counter a value: the window has no slices"
+    return f"at most {math.ceil(1 / error_of(call)):,} values of each slice and group"
+
+
+_OF_OTHERS = frozenset({"APPROX_COUNT", "APPROX_SUM"})
+
+
+def _percent(call: AggregateCall) -> str:
+    return f"{float(error_of(call) * Fraction(100)):g}%"
