@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import asw, kernels, runner, upa
+from benchmarks import asw, collective, kernels, runner, upa
 
 ROOT = Path(__file__).parent.parent
 
@@ -96,6 +96,16 @@ def test_synopses_agree_and_report_their_named_ratios(monkeypatch: pytest.Monkey
     assert set(report.ratios) == {*rates, "quantile_lookups_per_second"}
     assert {result["figure"] for result in report.results} == {9, 10, 11}
     assert (tmp_path / "asw.png").exists()
+
+
+def test_the_index_agrees_and_reports_its_named_ratios(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("benchmarks.figure.OUT", tmp_path)
+
+    report = collective.compared(300, 5_000, 60, quick=True)
+
+    assert set(report.ratios) == {"ci_over_plain", "gain_of_ceiling"}
+    assert [result["p"] for result in report.results] == [0, *collective.LEVELS]
+    assert (tmp_path / "collective.png").exists()
 
 
 def test_no_name_lists_and_runs_all(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,8 @@ from windrow.synopses.aggregates import (
     sum_of_integers,
 )
 from windrow.synopses.basic_interval import BasicInterval
+from windrow.synopses.collective import Collective, CollectiveIndex
+from windrow.synopses.collective_extremes import CollectiveExtremes
 from windrow.synopses.daba import Daba
 from windrow.synopses.elements import Elements, Spans
 from windrow.synopses.interval import Interval
@@ -25,6 +27,9 @@ from windrow.synopses.two_stacks import TwoStacks
 
 __all__ = [
     "BasicInterval",
+    "Collective",
+    "CollectiveExtremes",
+    "CollectiveIndex",
     "Daba",
     "Elements",
     "Interval",

@@ -1,0 +1,199 @@
+"""How much a collective index saves over asking every group, for thresholds on counts of many groups."""
+
+from __future__ import annotations
+
+from functools import partial
+from time import process_time
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.figure import drawn, plotting
+from benchmarks.runner import Report, measuring
+from windrow.batch.arrays import Bools, Int64s
+from windrow.batch.compiled import compiled
+from windrow.synopses import Collective, collective, running
+from windrow.synopses.elements import first_not_before
+from windrow.synopses.kept_words import KeptWords
+
+GROUPS = 5_000
+MINUTE = 60_000_000
+SHORTEST, LONGEST = 15 * MINUTE, 180 * MINUTE
+SELECTIVITY = 0.04  # of the thresholds: 0.03 to 0.05
+LEVELS = (1, 2, 4, 8, 16, 32)  # p
+BEST_OF = 3
+
+
+class Input(NamedTuple):
+    """Updates and lookups in turn; of a lookup, how far its window reaches back and the count to be exceeded."""
+
+    is_update: Bools
+    group: Int64s
+    time: Int64s
+    length: Int64s
+    threshold: Int64s
+
+
+def run(quick: bool) -> Report:
+    return compared(GROUPS, 400_000, 2_000, quick) if quick else compared(GROUPS, 2_000_000, 4_000, quick)
+
+
+def compared(groups: int, kept: int, inputs: int, quick: bool) -> Report:
+    """`kept` elements in the longest window, then `inputs` updates and lookups."""
+    random = np.random.default_rng(12)
+    popularity = random.lognormal(0, 1.5, groups)
+    group = random.choice(groups, kept + inputs, p=popularity / popularity.sum())
+    time = np.sort(random.integers(0, int(LONGEST * (1 + inputs / kept)), kept + inputs))
+    mixed = _input(random, group, time, kept, groups)
+
+    measuring(f"{groups:,} groups, {kept:,} elements: every group asked")
+    plain, answers = _seconds(inputs, 0, group[:kept], time[:kept], mixed)
+    results: list[dict[str, object]] = [{"way": "every group asked", "p": 0, "inputs_per_second": inputs / plain}]
+    for p in LEVELS:
+        measuring(f"{groups:,} groups, {kept:,} elements: p = {p}")
+        seconds, same = _seconds(inputs, p, group[:kept], time[:kept], mixed)
+        assert same[:2] == answers[:2], "the answers differ"
+        results.append(
+            {
+                "way": "collective index",
+                "p": p,
+                "inputs_per_second": inputs / seconds,
+                "gain": plain / seconds,
+                "candidates": same[2] / max(1, same[1]),
+            }
+        )
+    lookups = int((~mixed.is_update).sum())
+    selectivity = answers[1] / (lookups * groups)
+    gain = max(float(str(result["gain"])) for result in results[1:])
+    _draw(results, 1 / selectivity)
+    return Report(
+        bench="collective",
+        params={
+            "groups": groups, "elements": kept, "inputs": inputs, "selectivity": selectivity,
+            "ceiling": 1 / selectivity, "best_of": BEST_OF, "time": "processor", "quick": quick,
+        },
+        results=results,
+        ratios={"ci_over_plain": gain, "gain_of_ceiling": gain * selectivity},
+    )  # fmt: skip
+
+
+def _input(random: np.random.Generator, group: Int64s, time: Int64s, kept: int, groups: int) -> Input:
+    """Thresholds that about one group in twenty-five exceeds, from the counts before the inputs begin."""
+    inputs = len(group) - kept
+    lengths = np.linspace(SHORTEST, LONGEST, 24).astype(np.int64)
+    now = int(time[kept - 1])
+    thresholds = []
+    for length in lengths:
+        counts = np.bincount(group[:kept][time[:kept] > now - length], minlength=groups)
+        thresholds.append(int(np.quantile(counts, 1 - SELECTIVITY)))
+    which = random.integers(0, len(lengths), inputs)
+    is_update = np.arange(inputs) % 2 == 0
+    return Input(is_update, group[kept:], time[kept:], lengths[which], np.array(thresholds)[which])
+
+
+def _seconds(inputs: int, p: int, group: Int64s, time: Int64s, mixed: Input) -> tuple[float, tuple[int, int, int]]:
+    """The best time of all inputs, p = 0 without an index; a check sum, the groups that came out, and candidates."""
+    best, told = float("inf"), (0, 0, 0)
+    for round in range(BEST_OF + 1):
+        synopsis = Collective(max(p, 1))
+        for start in range(0, len(group), 100_000):
+            synopsis.insert(group[start : start + 100_000], time[start : start + 100_000])
+        _reserve(synopsis, mixed.group)
+        e, kept, index = synopsis.synopsis.elements, synopsis.synopsis.kept[0], synopsis.index
+        assert isinstance(kept, KeptWords)
+        arrays = (e.offset, e.size, e.first, e.next, e.time, kept.rows)
+        work = partial(_asked_all, *mixed, *arrays)
+        if p:
+            heaps = (index.length, index.heap, index.time, index.place, index.used)
+            work = partial(_asked_index, *mixed, *arrays, p, *heaps)
+        start_time = process_time()
+        told = work()
+        if round:  # the first one compiles
+            best = min(best, process_time() - start_time)
+    return best, told
+
+
+def _reserve(synopsis: Collective, group: Int64s) -> None:
+    """Rings with room for all that is to come: the compiled loops do not move them."""
+    moves = synopsis.synopsis.elements.reserve(group)
+    for kept in synopsis.synopsis.kept:
+        kept.move(synopsis.synopsis.elements, moves)
+    synopsis.synopsis.elements.move(moves)
+
+
+@compiled
+def _insert(
+    g: int, now: int, one: Int64s, offset: Int64s, size: Int64s, next: Int64s, time: Int64s, rows: Int64s
+) -> None:
+    time[offset[g] + (next[g] & (size[g] - 1))] = now
+    running.insert_one(g, next[g], True, one, 0, 1, offset, size, rows)
+    next[g] += 1
+
+
+@compiled
+def _count(
+    g: int, begin: int, offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s, rows: Int64s,
+    found: Int64s,
+) -> int:  # fmt: skip
+    """What both sides ask of a group: the running synopsis, over the positions of the window."""
+    position = first_not_before(begin, g, offset, size, first, next, time)
+    running.lookup_one(g, position, next[g], 1, offset, size, rows, found, 0)
+    return int(found[0, 0])
+
+
+@compiled
+def _asked_all(
+    is_update: Bools, group: Int64s, times: Int64s, length: Int64s, threshold: Int64s,
+    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s, rows: Int64s,
+) -> tuple[int, int, int]:  # fmt: skip
+    one, found, total, many = np.ones((1, 1), np.int64), np.zeros((1, 1), np.int64), 0, 0
+    for i in range(len(group)):
+        if is_update[i]:
+            _insert(group[i], times[i], one, offset, size, next, time, rows)
+            continue
+        begin = times[i] - length[i] + 1
+        for g in range(len(offset)):
+            if next[g] > 0 and _count(g, begin, offset, size, first, next, time, rows, found) > threshold[i]:
+                total += g
+                many += 1
+    return total, many, many
+
+
+@compiled
+def _asked_index(
+    is_update: Bools, group: Int64s, times: Int64s, length: Int64s, threshold: Int64s,
+    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s, rows: Int64s,
+    p: int, lengths: Int64s, heap: Int64s, stamps: Int64s, place: Int64s, used: Int64s,
+) -> tuple[int, int, int]:  # fmt: skip
+    one, found, total, many, asked = np.ones((1, 1), np.int64), np.zeros((1, 1), np.int64), 0, 0, 0
+    candidates = np.empty(len(offset), np.int64)
+    for i in range(len(group)):
+        if is_update[i]:
+            _insert(group[i], times[i], one, offset, size, next, time, rows)
+            collective.insert_one(group[i], times[i], 1, p, lengths, heap, stamps, place, used)
+            continue
+        begin = times[i] - length[i] + 1
+        count = collective.above_one(begin, threshold[i], p, heap, stamps, used, candidates)
+        asked += count
+        for g in candidates[:count]:
+            if _count(g, begin, offset, size, first, next, time, rows, found) > threshold[i]:
+                total += g
+                many += 1
+    return total, many, asked
+
+
+def _draw(results: list[dict[str, object]], ceiling: float) -> None:
+    plain, *indexed = results
+    figure, axis = plotting().subplots(figsize=(6, 4.5))
+    rates = [float(str(one["inputs_per_second"])) for one in indexed]
+    base = float(str(plain["inputs_per_second"]))
+    axis.plot([one["p"] for one in indexed], rates, "o-", label="CI-COUNT, exact")
+    axis.axhline(base, color="grey", label="every group asked")
+    axis.axhline(base * ceiling, color="grey", linestyle=":", label="1 / selectivity times as many")
+    axis.set_xlabel("p")
+    axis.set_xscale("log", base=2)
+    axis.set_ylabel("inputs a second")
+    axis.set_ylim(bottom=0)
+    axis.set_title("thresholds over 5,000 groups (figure 12)")
+    axis.legend()
+    drawn(figure, "collective")
