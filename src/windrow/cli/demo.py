@@ -20,7 +20,7 @@ from windrow.errors import WindrowError
 from windrow.runtime.spark import Engine
 
 _SHOWCASE = Path("examples") / "traffic.cql"
-_BATCH_ROWS = 30_000  # a minute of each link, so that there is something to watch
+_BATCH_ROWS = 60_000  # two minutes of each link: enough of them to watch, few enough to be done in a minute
 
 
 def run_demo(console: Console, master: str | None) -> None:
