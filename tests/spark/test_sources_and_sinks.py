@@ -104,7 +104,7 @@ def test_rows_come_from_dataframes_tables_and_folders(spark: SparkSession, tmp_p
     measure(1, 2, 3, 4)
     first = engine()
     first.sql(f"""
-        CREATE STREAM c (ts TIMESTAMP, k INT) FROM csv('{folder}') TIMESTAMP BY ts;
+        CREATE STREAM c (ts TIMESTAMP, k INT) FROM csv('{folder}', max_files => 5) TIMESTAMP BY ts;
         CREATE QUERY named AS SELECT name, v FROM measured [RANGE 1 HOUR], names WHERE measured.k = names.k;
         CREATE QUERY kept AS SELECT k FROM c [RANGE 1 HOUR]
     """)

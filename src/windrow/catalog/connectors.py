@@ -36,7 +36,7 @@ _RATE = (("timestamp", TIMESTAMP), ("value", BIGINT))  # Spark's names
 _SOCKET = (("value", STRING),)
 _EXPECTED = ("rate",)  # rows a second, for the planner
 STREAM_SOURCES = _by_name(
-    *_files(*_EXPECTED),
+    *_files(*_EXPECTED, "max_files"),  # so many of them a micro-batch, on Spark
     ConnectorKind("generator", "generator('traffic', rate => 1000)", 1, 1, None),
     ConnectorKind("rate", "rate(rows_per_second => 1000)", 0, 0, ("rows_per_second", *_EXPECTED), _RATE),
     ConnectorKind("socket", "socket('host', 9999)", 2, 2, _EXPECTED, _SOCKET),

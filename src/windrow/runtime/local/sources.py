@@ -88,10 +88,6 @@ def _generated(made: Generator) -> Iterator[pa.Table]:
 
 
 def _paths(connector: Connector) -> list[Path]:
-    unknown = [name for name, _ in connector.options if name not in ("rate", "max_files")]
-    if unknown:
-        hint = f"write {connector.name}('folder', rate => rows a second, max_files => files a micro-batch on Spark)"
-        raise WindrowError(f"{connector.name} has no option {unknown[0]}", hint)
     place = Path(str(connector.arguments[0]))
     paths = sorted(place.rglob(f"*.{connector.name}")) if place.is_dir() else [place]
     if not paths or not paths[0].exists():

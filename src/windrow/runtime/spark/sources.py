@@ -43,8 +43,10 @@ def packed_stream(spark: SparkSession, stream: StreamEntry, pushed: Path, rows_a
         pushed.mkdir(parents=True, exist_ok=True)
         return _files(spark, name, str(pushed), "arrow", 1)
     if connector.name in ("parquet", "csv", "json"):
-        most = connector.option("max_files")
-        files = None if most is None else int(str(most))
+        files = connector.option("max_files")
+        if files is not None and (not isinstance(files, int) or files < 1):
+            hint = f"write {connector.name}('folder', max_files => 10)"
+            raise WindrowError(f"{files!r} files cannot be read at a time", hint)
         return _files(spark, name, _existing(str(connector.arguments[0])), connector.name, files)
     if connector.name == "generator":
         return _numbers(spark, name, stream, rows_a_batch)
