@@ -15,8 +15,11 @@ from windrow.synopses.basic_interval import BasicInterval
 from windrow.synopses.collective import Collective, CollectiveIndex
 from windrow.synopses.collective_extremes import CollectiveExtremes
 from windrow.synopses.daba import Daba
+from windrow.synopses.decayed import Decayed
 from windrow.synopses.elements import Elements, Spans
+from windrow.synopses.exponential_histogram import ExponentialHistogram
 from windrow.synopses.interval import Interval
+from windrow.synopses.join import JoinKind, JoinSynopsis
 from windrow.synopses.landmark import Landmark
 from windrow.synopses.materialized import Materialized
 from windrow.synopses.quantile import Quantile
@@ -24,6 +27,7 @@ from windrow.synopses.running import Running
 from windrow.synopses.search_tree import SearchTree
 from windrow.synopses.shared import Kept, SharedSynopsis
 from windrow.synopses.two_stacks import TwoStacks
+from windrow.synopses.user_states import IntervalStates, RunningStates
 
 __all__ = [
     "BasicInterval",
@@ -31,14 +35,20 @@ __all__ = [
     "CollectiveExtremes",
     "CollectiveIndex",
     "Daba",
+    "Decayed",
     "Elements",
+    "ExponentialHistogram",
     "Interval",
+    "IntervalStates",
+    "JoinKind",
+    "JoinSynopsis",
     "Kept",
     "KeptAggregate",
     "Landmark",
     "Materialized",
     "Quantile",
     "Running",
+    "RunningStates",
     "SearchTree",
     "SharedSynopsis",
     "Spans",

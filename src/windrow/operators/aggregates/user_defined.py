@@ -180,7 +180,7 @@ class _StoredStates:
         name = str(self._steps)
         if name in known:
             return Snapshot((name,))
-        columns = {str(place): _packed(column) for place, column in enumerate(self._states.columns)}
+        columns = {str(place): packed(column) for place, column in enumerate(self._states.columns)}
         objects = np.array([column.dtype == object for column in self._states.columns], np.bool_)
         return Snapshot((name,), {name: Piece({"status": self._states.status.copy(), "objects": objects, **columns})})
 
@@ -188,14 +188,19 @@ class _StoredStates:
         for name, piece in pieces.items():
             self._steps = int(name)
             columns = tuple(
-                pickle.loads(piece.arrays[str(place)].tobytes()) if packed else piece.arrays[str(place)].copy()
-                for place, packed in enumerate(piece.arrays["objects"])
+                unpacked(piece.arrays[str(place)], bool(is_packed))
+                for place, is_packed in enumerate(piece.arrays["objects"])
             )
             self._states = States(piece.arrays["status"].copy(), columns)
 
 
-def _packed(column: Array) -> Array:
+def packed(column: Array) -> Array:
+    """States as an array that can be written: a user's objects are pickled."""
     return np.frombuffer(pickle.dumps(column), np.uint8) if column.dtype == object else column.copy()
+
+
+def unpacked(array: Array, is_packed: bool) -> Array:
+    return np.asarray(pickle.loads(array.tobytes())) if is_packed else array.copy()
 
 
 class Merging:

@@ -1,0 +1,223 @@
+"""Join synopses BIJ, IJ and RJ: aggregates over joins of windows of several lengths, from one structure (thesis 8.3.2).
+
+The results of a join do not end in the order in which they begin: one ends with the older of its two tuples. So the
+intervals of a synopsis are by the slice of the older tuple, and a result that is made now is merged into the interval
+that it belongs to, however far back. A join of two windows of n slices each is then the newest n intervals: merged one
+by one (BIJ), from dyadic intervals (IJ), or as a difference of running ones (RJ).
+
+For windows of unequal lengths n1 < n2 there are also results whose second tuple is up to n2 slices old while the first
+is within n1. Every interval therefore knows its results by which tuple is the older one, and by how many slices, up to
+g: then lengths may differ by up to g. (The thesis keeps three values in the g oldest intervals, which tells lengths
+apart that differ by one slice; and it wants n1, n2 ≥ b − g, which is not needed here.)
+
+Costs: BIJ an update and n merges a lookup, IJ log b and log b, RJ b and a constant; and g more of each for unequal
+windows.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Container, Mapping
+
+import numpy as np
+
+from windrow.batch.arrays import Int64s, grown
+from windrow.batch.column import Column
+from windrow.batch.compiled import compiled
+from windrow.errors import WindrowError
+from windrow.state.snapshot import Piece, Snapshot
+from windrow.synopses.aggregates import KeptAggregate
+from windrow.synopses.interval import node
+from windrow.synopses.kept_words import Operation
+from windrow.synopses.words import Layout, Words, merge, subtract, widened
+
+_NEVER = -(2**62)
+
+
+class JoinKind(enum.IntEnum):
+    BASIC = 0  # BIJ
+    INTERVAL = 1  # IJ
+    RUNNING = 2  # RJ
+
+
+class JoinSynopsis:
+    """`longest` is b, the longest window in slices; `difference` is g, how far two lengths may be apart."""
+
+    def __init__(self, aggregate: KeptAggregate, kind: JoinKind, slice: int, longest: int, difference: int = 0) -> None:
+        if kind is JoinKind.RUNNING and not aggregate.is_subtractable:
+            raise WindrowError(f"{aggregate.name} cannot be subtracted", "keep it in a basic or interval join synopsis")
+        self.aggregate, self.kind, self.slice = aggregate, kind, slice
+        self.longest, self.difference = longest, difference
+        self.layout = aggregate.empty
+        self.end = _NEVER  # the slice after the newest one
+        self._size = 1 << longest.bit_length()  # places of a ring of slices; more than there are slices
+        self._rows_a_place = 1 + 2 * difference  # all results; those older by c slices or more, first and second
+        self.cells = self._zeros(0)
+        self.above = self._zeros(0)  # dyadic or running intervals over all results
+        self._number = 0
+
+    @property
+    def nbytes(self) -> int:
+        return self.cells.nbytes + self.above.nbytes
+
+    def insert(self, group: Int64s, first: Int64s, second: Int64s, values: tuple[Column, ...]) -> None:
+        """Results of the join, with the times of their two tuples."""
+        if not len(group):
+            return
+        self._number += 1
+        self._reserve(int(group.max()) + 1)
+        first, second = first // self.slice, second // self.slice
+        self._advance(int(max(first.max(), second.max())) + 1)
+        came = self.aggregate.encode(values, len(group))
+        self._cover(came.layout)
+        rows = widened(came.rows, came.layout, self.layout)
+        shape = (int(self.kind), self.difference, self.longest, self._size, self.end)
+        _insert(group, first, second, rows, *self._how, *shape, self.cells, self.above)
+
+    def advance(self, time: int) -> None:
+        """Windows end at `time` or later from now on, at an edge of a slice."""
+        self._number += 1
+        self._advance(time // self.slice)
+
+    def lookup(self, group: Int64s, first: Int64s, second: Int64s) -> Column:
+        """The aggregate over the join of the last `first` slices with the last `second`, up to the newest slice."""
+        if bool(((np.minimum(first, second) < 1) | (np.maximum(first, second) > self.longest)).any()):
+            raise WindrowError("a window is longer than the synopsis", f"it covers 1 to {self.longest} slices")
+        if bool((np.abs(first - second) > self.difference).any()):
+            what = f"two windows differ by more than {self.difference} slices"
+            raise WindrowError(what, "keep a synopsis with a larger difference")
+        shape = (int(self.kind), self.difference, self._size, self.end)
+        found = _lookup(group, first, second, *self._how, *shape, self.cells, self.above)
+        return self.aggregate.finish(Words(self.layout, np.asarray(found)))
+
+    @property
+    def _how(self) -> Operation:
+        return Operation(self.layout.operation, self.layout.plain, self.aggregate.ranks)
+
+    def _zeros(self, groups: int) -> Int64s:
+        return np.zeros((groups, self._size * self._rows_a_place, self.layout.width), np.int64)
+
+    def _reserve(self, groups: int) -> None:
+        above = 0 if self.kind is JoinKind.BASIC else 2 * self._size
+        if self.above.shape[1] != above:
+            self.above = np.zeros((len(self.above), above, self.layout.width), np.int64)
+        self.cells, self.above = grown(self.cells, groups), grown(self.above, groups)
+
+    def _advance(self, end: int) -> None:
+        """Make room for slices up to `end`, in the places of those that have left."""
+        if self.end == _NEVER:
+            self.end = end
+            return
+        first = max(self.end, end - self._size)
+        for slice in range(first, end):
+            place = slice & (self._size - 1)
+            self.cells[:, place * self._rows_a_place : (place + 1) * self._rows_a_place] = 0
+            if self.kind is JoinKind.RUNNING:
+                self.above[:, place] = self.above[:, (slice - 1) & (self._size - 1)]
+            elif self.kind is JoinKind.INTERVAL:
+                level = 0
+                while (1 << level) <= self._size and slice & ((1 << level) - 1) == 0:
+                    self.above[:, node(0, self._size, level, slice >> level)] = 0
+                    level += 1
+        if self.kind is JoinKind.INTERVAL and end - self.end > self._size:
+            self.above[:] = 0
+        self.end = max(self.end, end)
+
+    def _cover(self, came: Layout) -> None:
+        layout = self.layout.covering(came)
+        if layout == self.layout:
+            return
+        shape = self.cells.shape, self.above.shape
+        cells, above = (array.reshape(-1, self.layout.width) for array in (self.cells, self.above))
+        self.cells = widened(cells, self.layout, layout).reshape(*shape[0][:2], layout.width)
+        self.above = widened(above, self.layout, layout).reshape(*shape[1][:2], layout.width)
+        self.layout = layout
+        if self.kind is JoinKind.RUNNING:  # running sums may have passed the bound of their words
+            shape_of_slices = (self._rows_a_place, self.longest, self._size, self.end)
+            _run(*shape_of_slices, layout.plain, self.cells, self.above)
+
+    def snapshot(self, known: Container[str]) -> Snapshot:
+        name = str(self._number)
+        if name in known:
+            return Snapshot((name,))
+        head = np.array([self.end, *self.layout], np.int64)
+        return Snapshot((name,), {name: Piece({"cells": self.cells.copy(), "above": self.above.copy(), "head": head})})
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        ((name, piece),) = pieces.items()
+        self._number = int(name)
+        self.end, *layout = piece.arrays["head"].tolist()
+        self.layout = Layout(*layout)
+        self.cells, self.above = piece.arrays["cells"].copy(), piece.arrays["above"].copy()
+
+
+@compiled
+def _insert(
+    group: Int64s, first: Int64s, second: Int64s, added: Int64s, operation: int, plain: int, ranks: Int64s,
+    kind: int, difference: int, longest: int, size: int, end: int, cells: Int64s, above: Int64s,
+) -> None:  # fmt: skip
+    each = 1 + 2 * difference
+    for i in range(len(group)):
+        older, apart = min(first[i], second[i]), abs(first[i] - second[i])
+        if older < end - longest:
+            continue
+        own, place = cells[group[i]], older & (size - 1)
+        merge(own, place * each, added, i, operation, plain, ranks)
+        side = 0 if first[i] < second[i] else difference
+        for c in range(1, min(apart, difference) + 1):
+            merge(own, place * each + side + c, added, i, operation, plain, ranks)
+        upper = above[group[i]]
+        if kind == 1:
+            level = 0
+            while (1 << level) <= size:
+                merge(upper, node(0, size, level, older >> level), added, i, operation, plain, ranks)
+                level += 1
+        elif kind == 2:
+            for slice in range(older, end):
+                merge(upper, slice & (size - 1), added, i, operation, plain, ranks)
+
+
+@compiled
+def _lookup(
+    group: Int64s, first: Int64s, second: Int64s, operation: int, plain: int, ranks: Int64s,
+    kind: int, difference: int, size: int, end: int, cells: Int64s, above: Int64s,
+) -> Int64s:  # fmt: skip
+    found, each = np.zeros((len(group), cells.shape[2]), np.int64), 1 + 2 * difference
+    for i in range(len(group)):
+        if group[i] >= len(cells):
+            continue
+        own, upper = cells[group[i]], above[group[i]]
+        shorter, longer = min(first[i], second[i]), max(first[i], second[i])
+        if kind == 0:
+            for slice in range(end - shorter, end):
+                merge(found, i, own, (slice & (size - 1)) * each, operation, plain, ranks)
+        elif kind == 1:
+            level, left, right = 0, end - shorter, end
+            while left < right:
+                if left & 1:
+                    merge(found, i, upper, node(0, size, level, left), operation, plain, ranks)
+                    left += 1
+                if right & 1:
+                    right -= 1
+                    merge(found, i, upper, node(0, size, level, right), operation, plain, ranks)
+                left >>= 1
+                right >>= 1
+                level += 1
+        else:
+            merge(found, i, upper, (end - 1) & (size - 1), operation, plain, ranks)
+            subtract(found, i, upper, (end - shorter - 1) & (size - 1), plain)
+        # Beyond the shorter window: the tuple of the longer one is the older, the other within the shorter.
+        side = difference if first[i] < second[i] else 0
+        for slice in range(end - longer, end - shorter):
+            merge(found, i, own, (slice & (size - 1)) * each + side + end - shorter - slice, operation, plain, ranks)
+    return found
+
+
+@compiled
+def _run(each: int, longest: int, size: int, end: int, plain: int, cells: Int64s, above: Int64s) -> None:
+    for g in range(len(cells)):
+        above[g, (end - longest - 1) & (size - 1)] = 0
+        for slice in range(end - longest, end):
+            place, before = slice & (size - 1), (slice - 1) & (size - 1)
+            above[g, place] = above[g, before]
+            merge(above[g], place, cells[g], place * each, 0, plain, cells[g, :0, 0])
