@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,8 +36,10 @@ class Times(StreamingQueryListener):
 
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = {}
+        self._over = threading.Event()  # the last query that was started
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        self._over.clear()
         self.seconds[str(event.runId)] = []
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
@@ -46,11 +49,12 @@ class Times(StreamingQueryListener):
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None: ...
 
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None: ...
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        self._over.set()
 
     def last(self) -> list[float]:
         """Of the query that was started last; the first batch warms up and is left out."""
-        time.sleep(0.5)  # listeners hear of a batch a little later
+        self._over.wait(60)  # listeners hear of batches a little later
         return list(self.seconds.values())[-1][1:]
 
 

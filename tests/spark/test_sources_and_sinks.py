@@ -104,7 +104,7 @@ def test_rows_come_from_dataframes_tables_and_folders(spark: SparkSession, tmp_p
     measure(1, 2, 3, 4)
     first = engine()
     first.sql(f"""
-        CREATE STREAM c (ts TIMESTAMP, k INT) FROM csv('{folder}', max_files => 5) TIMESTAMP BY ts;
+        CREATE STREAM c (ts TIMESTAMP, k INT) FROM csv('{folder}', max_files => 1) TIMESTAMP BY ts;
         CREATE QUERY named AS SELECT name, v FROM measured [RANGE 1 HOUR], names WHERE measured.k = names.k;
         CREATE QUERY kept AS SELECT k FROM c [RANGE 1 HOUR]
     """)
@@ -134,6 +134,7 @@ def test_rows_come_from_dataframes_tables_and_folders(spark: SparkSession, tmp_p
     assert late is not None
     assert late["k"].to_pylist() == ["7"], "4 s is where the slower stream was, and earlier is late"
     assert Counter(row["k"] for row in second["kept"].answer().to_pylist()) == {1: 1, 8: 1}
+    assert {path.name for path in folder.iterdir()} == {"a.csv", "b.csv"}, "files of the user's stay where they are"
     assert Counter(second["named"].changes()["name"].to_pylist()) == {"one": 3, "zero": 1}
     second.close()
 

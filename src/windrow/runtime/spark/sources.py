@@ -7,7 +7,7 @@ numbers of the rows, and for any other DataFrame its rows packed into Arrow blob
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -41,13 +41,15 @@ def packed_stream(spark: SparkSession, stream: StreamEntry, pushed: Path, rows_a
         raise WindrowError(f"the DataFrame of stream {stream.name} has not been handed over", hint)
     if connector is None:
         pushed.mkdir(parents=True, exist_ok=True)
-        return _files(spark, name, str(pushed), "arrow", 1)
+        # Nobody else reads these files, and they have done their duty once their batch is committed.
+        return _files(spark, name, str(pushed), "arrow", {"maxFilesPerTrigger": "1", "cleanSource": "delete"})
     if connector.name in ("parquet", "csv", "json"):
         files = connector.option("max_files")
         if files is not None and (not isinstance(files, int) or files < 1):
             hint = f"write {connector.name}('folder', max_files => 10)"
             raise WindrowError(f"{files!r} files cannot be read at a time", hint)
-        return _files(spark, name, _existing(str(connector.arguments[0])), connector.name, files)
+        most = {"maxBytesPerTrigger": str(128 << 20)} if files is None else {"maxFilesPerTrigger": str(files)}
+        return _files(spark, name, _existing(str(connector.arguments[0])), connector.name, most)
     if connector.name == "generator":
         return _numbers(spark, name, stream, rows_a_batch)
     if connector.name == "rate":
@@ -160,20 +162,18 @@ def source_name(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) else f"_{name.encode().hex()}"
 
 
-def _files(spark: SparkSession, name: str, place: str, form: str, files: int | None) -> DataFrame:
+def _files(spark: SparkSession, name: str, place: str, form: str, options: Mapping[str, str]) -> DataFrame:
     reader = (
         spark.readStream.name(source_name(name))
         .format("binaryFile")
         .schema(_FILE)
         .option("pathGlobFilter", f"*.{form}")
     )
-    reader = reader.option("recursiveFileLookup", "true")
-    if files:  # pushed ones: nobody else reads them, and they have done their duty once their batch is committed
-        reader = reader.option("maxFilesPerTrigger", str(files)).option("cleanSource", "delete")
-    else:
-        reader = reader.option("maxBytesPerTrigger", str(128 << 20))
-    return reader.load(place).select(
-        F.lit(name).alias("source"), F.lit("file").alias("how"), F.col("path").alias("what"), _no_blob()
+    return (
+        reader.option("recursiveFileLookup", "true")
+        .options(**options)
+        .load(place)
+        .select(F.lit(name).alias("source"), F.lit("file").alias("how"), F.col("path").alias("what"), _no_blob())
     )
 
 
