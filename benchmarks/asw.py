@@ -60,7 +60,7 @@ Result = Mapping[str, object]
 
 
 def run(quick: bool) -> Report:
-    inputs, updates, lookups = (40_000, 100_000, 50_000) if quick else (400_000, 2_000_000, 1_000_000)
+    inputs, updates, lookups = (40_000, 100_000, 50_000) if quick else (200_000, 2_000_000, 1_000_000)
     sizes = (1_000, 10_000, 100_000) if quick else (1_000, 10_000, 100_000, 1_000_000)
     return compared(inputs, updates, lookups, sizes, LONGEST, quick)
 

@@ -91,6 +91,26 @@ def test_memory_follows_what_is_kept(kind):
     assert synopsis.nbytes < steady / 4
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("other", [Interval, BasicInterval, Running])
+@given(rows=bursts(st.integers(-9, 9)), cut=st.integers(0, 30))
+def test_one_synopsis_becomes_another_without_a_wrong_answer(kind, other, rows, cut):
+    synopsis, now = SharedSynopsis([kind(SUM.make())]), 0
+    stays = SharedSynopsis([other(SUM.make())])
+    for number, burst in enumerate(rows):
+        flat = []
+        for group, ticks, value in burst:
+            now += ticks
+            flat.append((group, now, value))
+        inserted(synopsis, flat)
+        inserted(stays, flat)
+        if number == 2:
+            synopsis.expire_until(cut)
+            stays.expire_until(cut)
+            synopsis = synopsis.converted([other(SUM.make())])
+        assert whole(synopsis) == whole(stays)
+
+
 def test_example_3_1_an_interval_is_a_union_of_base_intervals():
     """The paper numbers positions from 1 and includes both ends, and one of its intervals can be put together."""
     found = [(begin + 1, end) for begin, end in covering(0, 43)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from windrow.plan.aggregate_class import AggregateClass
+from windrow.plan.aggregate_class import AggregateClass, Traits
 from windrow.plan.expressions import AggregateCall, Expression, Literal
 from windrow.plan.functions import SignatureError, check_count
 from windrow.types import (
@@ -60,6 +60,17 @@ class Aggregate:
     subtractable: bool = False
     ordered: bool = False  # the order of rows matters, not only their values
     approximate: bool = False
+    duplicate_sensitive: bool = True
+
+
+def traits_of(call: AggregateCall) -> Traits:
+    """The class of a call: of the aggregate, or over DISTINCT, which needs counters of values whatever it is."""
+    if call.user is not None:
+        return Traits(call.user.kind, call.user.is_subtractable, call.user.duplicate_sensitive)
+    aggregate = AGGREGATES[call.function]
+    if call.distinct and aggregate.duplicate_sensitive:
+        return Traits(AggregateClass.HOLISTIC, False, True)
+    return Traits(aggregate.kind, aggregate.subtractable, aggregate.duplicate_sensitive)
 
 
 def aggregate_call(name: str, arguments: Sequence[Expression], distinct: bool = False) -> AggregateCall:
@@ -136,16 +147,16 @@ _ALL: tuple[Aggregate, ...] = (
     Aggregate("COUNT", "COUNT(*) or COUNT(x)", (_VALUE,), lambda _: BIGINT, _KIND.DISTRIBUTIVE, subtractable=True),
     Aggregate("SUM", "SUM(x)", (_VALUE,), _sum, _KIND.DISTRIBUTIVE, subtractable=True),
     Aggregate("AVG", "AVG(x)", (_VALUE,), _average, _KIND.ALGEBRAIC, subtractable=True),
-    Aggregate("MIN", "MIN(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE),
-    Aggregate("MAX", "MAX(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE),
+    Aggregate("MIN", "MIN(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, duplicate_sensitive=False),
+    Aggregate("MAX", "MAX(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, duplicate_sensitive=False),
     Aggregate("VAR", "VAR(x)", (_VALUE,), _double, _KIND.ALGEBRAIC, subtractable=True),
     Aggregate("STDDEV", "STDDEV(x)", (_VALUE,), _double, _KIND.ALGEBRAIC, subtractable=True),
     Aggregate("MEDIAN", "MEDIAN(x)", (_VALUE,), _double, _KIND.HOLISTIC),
     Aggregate("QUANTILE", "QUANTILE(x, fraction)", (_VALUE, FRACTION), _same, _KIND.HOLISTIC),
     Aggregate("TOP", "TOP(k, x)", (COUNT_OF_ITEMS, _VALUE), _items, _KIND.HOLISTIC),
     Aggregate("FREQUENT", "FREQUENT(x, k)", (_VALUE, COUNT_OF_ITEMS), _frequent, _KIND.HOLISTIC, approximate=True),
-    Aggregate("FIRST", "FIRST(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, ordered=True),
-    Aggregate("LAST", "LAST(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, ordered=True),
+    Aggregate("FIRST", "FIRST(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, ordered=True, duplicate_sensitive=False),
+    Aggregate("LAST", "LAST(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, ordered=True, duplicate_sensitive=False),
     Aggregate(
         "APPROX_COUNT",
         "APPROX_COUNT(x, error)",
@@ -162,6 +173,7 @@ _ALL: tuple[Aggregate, ...] = (
         lambda _: BIGINT,
         _KIND.HOLISTIC,
         approximate=True,
+        duplicate_sensitive=False,
     ),
     Aggregate("APPROX_MEDIAN", "APPROX_MEDIAN(x, error)", (_VALUE, ERROR), _double, _KIND.HOLISTIC, approximate=True),
     Aggregate(

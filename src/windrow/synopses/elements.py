@@ -166,8 +166,8 @@ class Elements:
         return Spans(group, np.where(known, begin, 0), np.where(known, np.maximum(end - newest, begin), 0))
 
     def everything(self) -> Spans:
-        every = np.arange(self.groups)
-        return Spans(every, self.first, self.next)
+        some = np.flatnonzero(self.first < self.next)
+        return Spans(some, self.first[some], self.next[some])
 
     def times(self, spans: Spans) -> Int64s:
         return _times(*spans, self.offset, self.size, self.time)

@@ -103,6 +103,13 @@ class SharedSynopsis:
     def lookup(self, spans: Spans) -> list[Column]:
         return [one.lookup(self.elements, spans) for one in self.kept]
 
+    def converted(self, kept: Sequence[Kept]) -> SharedSynopsis:
+        """The same elements in other synopses of the same aggregates, which go on where these are."""
+        other = SharedSynopsis(kept, self.elements.slice)
+        other._read(self._piece(self.elements.everything()).arrays)
+        other.elements.kept_since = self.elements.kept_since
+        return other
+
     def snapshot(self, known: Container[str]) -> Snapshot:
         elements = self.elements
         self._pieces = [
