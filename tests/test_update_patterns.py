@@ -107,7 +107,8 @@ def test_weak_operators(sides: tuple[str, str]) -> None:
     assert pattern(f"SELECT a FROM {left} WHERE EXISTS (SELECT * FROM {right} WHERE {other}.a = {one}.a)") is expected
     assert pattern(f"SELECT a FROM {left} WHERE a IN (SELECT a FROM {right})") is expected
     assert pattern(f"SELECT a FROM {left} INTERSECT SELECT a FROM {right}") is expected
-    assert pattern(f"SELECT a FROM {left} INTERSECT ALL SELECT a FROM {right}") is expected
+    counted = expected if expected is Pattern.MONOTONIC else Pattern.STR  # which of equal copies ends is not known
+    assert pattern(f"SELECT a FROM {left} INTERSECT ALL SELECT a FROM {right}") is counted
 
 
 @pytest.mark.parametrize(

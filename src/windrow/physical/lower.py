@@ -430,10 +430,8 @@ class Lowering:
         )
 
     def _takes_back(self, plan: Node) -> bool:
-        """Whether negative tuples come from a plan: strict patterns, NT, and the kernel of INTERSECT ALL."""
-        if self._strategy is Strategy.NT or update_pattern(plan) is Pattern.STR:
-            return True
-        return any(isinstance(node, nodes.Intersect) and node.all for node in plan.walk())
+        """Whether negative tuples come from a plan."""
+        return self._strategy is Strategy.NT or update_pattern(plan) is Pattern.STR
 
     def _negation(self, plan: nodes.AntiJoin) -> Operator[Any]:
         if plan.not_in is None:
