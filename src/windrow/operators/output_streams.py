@@ -16,19 +16,22 @@ of the births since the last refresh (a tumbling window on them) is not in it (E
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from windrow.batch.arrays import Int64s, ranges
 from windrow.batch.batch import Batch, Segment, inserts
+from windrow.batch.compiled import compiled
 from windrow.batch.consolidation import consolidate, last_change
 from windrow.operators.multiplicity import Multiplicity, MultiplicityOperator, MultiplicityState
 from windrow.operators.operator import Parts
 from windrow.state import STRUCTURES, StructureKind
 from windrow.state.snapshot import Part
 from windrow.units import FOREVER
+
+_FEW = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -122,9 +125,43 @@ def at_refreshes(rows: Batch, slide: int, begin: int, until: int) -> Batch:
     first = _at_or_after(np.maximum(rows.ts, begin), slide)
     beyond = _at_or_after(np.minimum(rows.exp, until), slide)
     counts = np.maximum((beyond - first) // slide, 0)
-    copies = rows.take(np.repeat(np.arange(len(rows)), counts))
-    times = ranges(first // slide, counts) * slide
-    return consolidate(copies.with_lifetimes(times, np.full(len(times), FOREVER, np.int64))).sorted_by_time()
+    places, refreshes = _in_order(first // slide, counts)
+    copies = inserts(tuple(column.take(places) for column in rows.columns), refreshes * slide)
+    if rows.is_positive:
+        return copies
+    return consolidate(replace(copies, sign=rows.sign.take(places))).sorted_by_time()
+
+
+def _in_order(first: Int64s, counts: Int64s) -> tuple[Int64s, Int64s]:
+    """Rows at the refreshes first, first + 1, ... (counts of them), refresh by refresh: places of rows, refreshes."""
+    told = counts > 0
+    earliest, latest = (first[told].min(), (first + counts)[told].max()) if told.any() else (0, 0)
+    if latest - earliest > 4 * (int(counts.sum()) + _FEW):  # refreshes at which nothing is told would cost more
+        refreshes = ranges(first, counts)
+        order = np.argsort(refreshes, kind="stable")
+        return np.repeat(np.arange(len(counts)), counts)[order], refreshes[order]
+    return _by_refresh(first - earliest, counts, int(latest - earliest), int(earliest))
+
+
+@compiled
+def _by_refresh(first: Int64s, counts: Int64s, refreshes: int, earliest: int) -> tuple[Int64s, Int64s]:
+    """A place for every refresh: how many rows come before it, then the rows in their order."""
+    begins = np.zeros(refreshes + 2, np.int64)
+    for i in range(len(first)):
+        if counts[i] > 0:
+            begins[first[i] + 1] += 1  # the rows alive at a refresh are those that came less those that went
+            begins[first[i] + counts[i] + 1] -= 1
+    alive = 0
+    for refresh in range(1, refreshes + 2):
+        alive += begins[refresh]
+        begins[refresh] = begins[refresh - 1] + alive
+    places, times = np.empty(begins[refreshes], np.int64), np.empty(begins[refreshes], np.int64)
+    for i in range(len(first)):
+        for refresh in range(first[i], first[i] + counts[i]):
+            places[begins[refresh]] = i
+            times[begins[refresh]] = earliest + refresh
+            begins[refresh] += 1
+    return places, times
 
 
 def _at_or_after(times: Int64s, slide: int) -> Int64s:

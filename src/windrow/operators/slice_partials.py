@@ -38,6 +38,7 @@ class SlicePartials:
     merges: bool = True
     counted: tuple[int, ...] = ()
     summarised: tuple[int, ...] = ()
+    width: int | None = None  # of slices of time, for rows that have not been given their lifetimes yet
 
     def fresh_state(self) -> Nothing:
         return Nothing()
@@ -68,7 +69,8 @@ class SlicePartials:
         return made < _WORTH_IT * len(few)
 
     def _slices(self, rows: Batch, *values: int) -> Slices:
-        id = KeyTable().intern(words_of(rows.select((*self.keys, *values)), len(rows), rows.ts, rows.exp))
+        times = (rows.ts, rows.exp) if self.width is None else (rows.ts // self.width,)
+        id = KeyTable().intern(words_of(rows.select((*self.keys, *values)), len(rows), *times))
         count = int(id.max()) + 1
         first = np.empty(count, np.int64)
         first[id[::-1]] = np.arange(len(id) - 1, -1, -1)

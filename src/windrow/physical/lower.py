@@ -157,6 +157,8 @@ class Lowering:
             return self._node(plan, Projection(tuple(compiler.column(c.expression) for c in plan.columns)))
         if isinstance(plan, nodes.SlicePartials):
             return self._slices(plan)
+        if isinstance(plan, nodes.SharedSlices):
+            return self._shared_slices(plan)
         if isinstance(plan, nodes.SliceSummaries | nodes.LastSubWindows):
             return self._summarised(plan)
         if isinstance(plan, nodes.MergeGroups):
@@ -510,6 +512,18 @@ class Lowering:
         merges = self._strategy is not Strategy.NT
         operator = SlicePartials(tuple(range(len(plan.keys))), tuple(partials), merges, counted, summarised)
         return PhysicalNode(plan, operator, (below,))
+
+    def _shared_slices(self, plan: nodes.SharedSlices) -> PhysicalNode:
+        if not isinstance(plan.input, nodes.SharedSlices):
+            rows = self._slices(nodes.SlicePartials(plan.input, plan.keys, plan.aggregates, plan.partials))
+            assert isinstance(rows.operator, SlicePartials), rows
+            return PhysicalNode(plan, replace(rows.operator, width=plan.width), rows.inputs)
+        first = len(plan.keys)
+        partials = tuple(
+            partial_of(named.call, 0 if named.call.arguments else None).of_partials(first + places[0])
+            for named, places in zip(plan.aggregates, slice_columns(plan.aggregates).places, strict=True)
+        )
+        return self._node(plan, SlicePartials(tuple(range(first)), partials, width=plan.width))
 
     def _summarised(self, plan: nodes.SliceSummaries | nodes.LastSubWindows) -> PhysicalNode:
         """Slices are cut before anything of them is taken back."""

@@ -256,6 +256,23 @@ class SlicePartials(Node):
 
 
 @dataclass(frozen=True)
+class SharedSlices(Node):
+    """Rows of a group within the same `width` of time as one row of partial results, below windows that share them.
+
+    The input is a stream, or shared slices whose width divides this one.
+    """
+
+    input: Node
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+    partials: tuple[Field, ...]
+    width: int
+
+    def _derive_schema(self) -> Schema:
+        return Schema(tuple(Field(key.name, key.expression.type) for key in self.keys) + self.partials)
+
+
+@dataclass(frozen=True)
 class SliceSummaries(Node):
     """Slices that are complete, with the counters of their values cut to what is kept of them."""
 

@@ -6,7 +6,7 @@ have, infinities, NaN), the rows stay apart, each a partial of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -29,6 +29,10 @@ class Partial(Protocol):
 
     def together(self, rows: Batch, slices: Slices) -> tuple[tuple[Column, ...], Bools]:
         """One partial a slice, and for which of them it is exact."""
+        ...
+
+    def of_partials(self, first: int) -> Partial:
+        """The same over partials instead of rows, whose columns begin with the `first`."""
         ...
 
 
@@ -66,6 +70,9 @@ class CountPartial:
         valid = None if self.column is None else rows.columns[self.column].valid
         return (Column(BIGINT, slices.counts(valid)),), slices.all_exact()
 
+    def of_partials(self, first: int) -> Partial:
+        return MergedPartials((first,), self.types())
+
 
 @dataclass(frozen=True)
 class IntegerPartial:
@@ -89,6 +96,9 @@ class IntegerPartial:
         exact = slices.counts(None) * largest < _SAFE
         return (Column(BIGINT, sums), Column(BIGINT, counts)), exact
 
+    def of_partials(self, first: int) -> Partial:
+        return MergedPartials((first, first + 1), self.types())
+
 
 @dataclass(frozen=True)
 class FloatPartial:
@@ -106,9 +116,13 @@ class FloatPartial:
 
     def together(self, rows: Batch, slices: Slices) -> tuple[tuple[Column, ...], Bools]:
         column = rows.columns[self.column]
-        high, low, exact = _float_sums(column.values.astype(np.float64), slices.id, len(slices))
+        values = column.values.astype(np.float64)
+        high, low, exact = _float_sums(values[:, None], slices.id, len(slices))
         counts = Column(BIGINT, slices.counts(column.valid))
         return (Column(DOUBLE, high), Column(DOUBLE, low), counts), exact
+
+    def of_partials(self, first: int) -> Partial:
+        return MergedPartials((first, first + 1, first + 2), self.types())
 
 
 @dataclass(frozen=True)
@@ -131,6 +145,41 @@ class ExtremumPartial:
         best = _best(order if self.largest else ~order, column.valid_mask(), slices.id, slices.first)
         return (column.take(best),), slices.all_exact()
 
+    def of_partials(self, first: int) -> Partial:
+        return replace(self, column=first)
+
+
+@dataclass(frozen=True)
+class MergedPartials:
+    """Sums of partial sums and counts: integers one by one, doubles as two that belong together."""
+
+    columns: tuple[int, ...]
+    kinds: tuple[Type, ...]
+
+    def types(self) -> tuple[Type, ...]:
+        return self.kinds
+
+    def apart(self, rows: Batch) -> tuple[Column, ...]:
+        return rows.select(self.columns)
+
+    def together(self, rows: Batch, slices: Slices) -> tuple[tuple[Column, ...], Bools]:
+        made: list[Column] = []
+        exact = slices.all_exact()
+        doubles = [rows.columns[c].values for c, of in zip(self.columns, self.kinds, strict=True) if of == DOUBLE]
+        if doubles:
+            high, low, exact = _float_sums(np.stack(doubles, axis=1), slices.id, len(slices))
+            made += [Column(DOUBLE, high), Column(DOUBLE, low)]
+        for column, of in zip(self.columns, self.kinds, strict=True):
+            if of == BIGINT:
+                values = rows.columns[column].values
+                largest = float(np.abs(values.astype(np.float64)).max()) if len(values) else 0.0
+                exact &= slices.counts(None) * largest < _SAFE
+                made.append(Column(BIGINT, _integer_sums(values, slices.id, len(slices))))
+        return tuple(made), exact
+
+    def of_partials(self, first: int) -> Partial:
+        return replace(self, columns=tuple(range(first, first + len(self.columns))))
+
 
 def _ones(column: Column) -> Column:
     return Column(BIGINT, column.valid_mask().astype(np.int64))
@@ -146,19 +195,20 @@ def _integer_sums(values: Int64s, id: Int64s, count: int) -> Int64s:
 
 @compiled
 def _float_sums(values: Floats, id: Int64s, count: int) -> tuple[Floats, Floats, Bools]:
-    """Sums as high + low (Knuth's two-sum), and where nothing was lost from the low part either."""
+    """Sums of rows of values as high + low (Knuth's two-sum), and where nothing was lost from the low part either."""
     high, low, exact = np.zeros(count), np.zeros(count), np.ones(count, np.bool_)
     for i in range(len(values)):
-        g, x = id[i], values[i]
-        total = high[g] + x
-        part = total - high[g]
-        lost = (high[g] - (total - part)) + (x - part)
-        high[g] = total
-        rest = low[g] + lost
-        part = rest - low[g]
-        if (low[g] - (rest - part)) + (lost - part) != 0.0 or not np.isfinite(rest):
-            exact[g] = False
-        low[g] = rest
+        g = id[i]
+        for x in values[i]:
+            total = high[g] + x
+            part = total - high[g]
+            lost = (high[g] - (total - part)) + (x - part)
+            high[g] = total
+            rest = low[g] + lost
+            part = rest - low[g]
+            if (low[g] - (rest - part)) + (lost - part) != 0.0 or not np.isfinite(rest):
+                exact[g] = False
+            low[g] = rest
     return high, low, exact
 
 

@@ -33,6 +33,7 @@ from windrow.plan.nodes import (
     OutputStream,
     Project,
     SemiJoin,
+    SharedSlices,
     SlicePartials,
     SliceSummaries,
     Sort,
@@ -82,9 +83,9 @@ def _derive(node: Node, of: PatternOf) -> Pattern:
         return Pattern.STR if node.retroactive else Pattern.MONOTONIC
     if isinstance(node, Windowed):
         return _windowed(node)
-    if isinstance(
-        node, Filter | Project | Alias | Sort | WithEnd | Exchange | Stamped | SlicePartials | SliceSummaries
-    ):
+    if isinstance(node, Filter | Project | Alias | Sort | WithEnd | Exchange | Stamped):
+        return of(node.input)
+    if isinstance(node, SlicePartials | SharedSlices | SliceSummaries):
         return of(node.input)
     if isinstance(node, AppendOnly):
         return _external_pattern(node.input)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from windrow.batch import Batch, Dictionary, Segment
 from windrow.physical.lower import Lowering, PhysicalNode
+from windrow.physical.shared_slices import with_shared_slices
 from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Node
 
@@ -16,18 +17,32 @@ class Dataflow:
     def __init__(self, dictionary: Dictionary) -> None:
         self._dictionary = dictionary
         self._lowerings: dict[tuple[int, Strategy], Lowering] = {}
+        self._new: dict[tuple[int, Strategy], dict[str, Node]] = {}
         self.roots: dict[str, PhysicalNode] = {}
 
     def add(self, name: str, plan: Node, start: int, strategy: Strategy) -> None:
         """A query from a time on; what is older than the query is not in its windows, whoever else keeps it."""
         lowering = self._lowerings.setdefault((start, strategy), Lowering(self._dictionary, strategy))
         self.roots[name] = lowering.lower(plan)
+        self._new.setdefault((start, strategy), {})[name] = plan
 
     def remove(self, name: str) -> None:
         del self.roots[name]
+        for plans in self._new.values():
+            plans.pop(name, None)
+
+    def _begin(self) -> None:
+        """Queries that start together share slices; nothing has been kept for them yet, so they are lowered again."""
+        for (start, strategy), plans in self._new.items():
+            shared = with_shared_slices(list(plans.values())) if strategy is not Strategy.NT else None
+            if shared is not None:
+                lowering = self._lowerings[start, strategy] = Lowering(self._dictionary, strategy)
+                self.roots |= {name: lowering.lower(plan) for name, plan in zip(plans, shared, strict=True)}
+        self._new.clear()
 
     def step(self, inputs: Mapping[str, Batch], segment: Segment) -> dict[str, Batch]:
         """The changes of every query in a segment, given all rows of the sources in it."""
+        self._begin()
         done: dict[int, Batch] = {}
         return {name: self._run(root, inputs, segment, done) for name, root in self.roots.items()}
 
