@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -33,6 +33,14 @@ from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.shown_rows import ShownRows
 from windrow.state.snapshot import Part
 from windrow.units import FOREVER
+
+
+class ShowsGroups(Protocol):
+    """A state with the groups, and the row that each of them shows."""
+
+    groups: KeyDirectory
+    shown: ShownRows
+    marks: Int64s
 
 
 class GroupByState(Parts):
@@ -91,7 +99,7 @@ class GroupBy:
     def step(self, state: GroupByState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
         versions = self._versions(state, rows, segment)
-        output = self._changes(state, versions, rows)
+        output = self.changes(state, versions, rows)
         ended = versions.group[~versions.present]
         state.groups.forget(ended[state.rows["count"][ended] == 0] if self.keys else ended[:0])
         return output.sorted_by_time()
@@ -130,7 +138,7 @@ class GroupBy:
         telling = _last_of_instant(events.key, events.time, state.marks)
         return GroupEvents(events.key, events.change, telling, int(np.count_nonzero(telling)), capacity)
 
-    def _changes(self, state: GroupByState, versions: Versions, rows: Batch) -> Batch:
+    def changes(self, state: ShowsGroups, versions: Versions, rows: Batch) -> Batch:
         """From versions to changes: what differs from the version before, and how long it is shown."""
         group = versions.group
         if not len(group):

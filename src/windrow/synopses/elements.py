@@ -155,7 +155,17 @@ class Elements:
             raise WindrowError(what, "ask for a later one, or keep elements for longer")
         if self.slice and not (_on_edges(begin, self.slice) and _on_edges(end, self.slice)):
             raise WindrowError("a window begins or ends inside a slice", f"slices are {self.slice} long")
+        return self.between(group, begin, end)
+
+    def between(self, group: Int64s, begin: Int64s, end: Int64s) -> Spans:
+        """The same for windows that are known to be covered."""
         return Spans(group, *_by_time(group, begin, end, self.offset, self.size, self.first, self.next, self.time))
+
+    def since(self, begin: int, end: int) -> Spans:
+        """The elements of all groups in a stretch of time, as far as they are kept."""
+        every = np.arange(self.groups)
+        begins = np.full(self.groups, max(begin, _BEGINNING), np.int64)
+        return self.between(every, begins, np.full(self.groups, max(end, _BEGINNING), np.int64))
 
     def by_rows(self, group: Int64s, oldest: Int64s, newest: Int64s) -> Spans:
         """The window [oldest, newest] of Arasu and Widom: the last `oldest` elements without the last `newest`."""
