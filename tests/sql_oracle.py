@@ -18,6 +18,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.expressions import Literal, Named, SortKey
 from windrow.plan.functions import call
 from windrow.plan.nodes import (
@@ -56,6 +57,13 @@ with contextlib.suppress(duckdb.CatalogException):  # older versions give null w
     CONNECTION.execute("SET GLOBAL error_on_division_by_zero = false")
 CONNECTION.execute("SET GLOBAL TimeZone = 'UTC'")
 CONNECTION.execute("SET GLOBAL default_null_order = 'nulls_first_on_asc_last_on_desc'")
+
+
+def is_approximate(plan: Node) -> bool:
+    """Approximate answers are not what SQL gives over the same rows; they have laws of their own."""
+    groups = [node for node in plan.walk() if isinstance(node, GroupBy)]
+    names = {named.call.function for node in groups for named in node.aggregates}
+    return any(name in AGGREGATES and AGGREGATES[name].approximate for name in names)
 
 
 def stream_order(rows: Sequence[Row], ties: Sequence[str]) -> list[Row]:

@@ -15,12 +15,11 @@ from local_runs import answers, feed
 from own_aggregates import OWN
 from plans import DECLARATIONS
 from queries import queries
-from sql_oracle import Row, answer_at, stream_order
+from sql_oracle import Row, answer_at, is_approximate, stream_order
 
 from windrow.cql import compile_query
 from windrow.errors import CqlMeaningError, WindrowError
-from windrow.plan.aggregates import AGGREGATES
-from windrow.plan.nodes import AppendOnly, GroupBy, Node, OutputStream, Stream
+from windrow.plan.nodes import AppendOnly, Node, OutputStream, Stream
 from windrow.plan.printer import query_text
 from windrow.runtime.local import Engine, Query
 
@@ -87,19 +86,13 @@ def started(engine: Engine, text: str) -> tuple[Node, Query] | None:
         plan = compile_query(text, engine.session.catalog)
     except CqlMeaningError:
         return None
-    if any(isinstance(node, OutputStream | AppendOnly) or _is_approximate(node) for node in plan.walk()):
+    if is_approximate(plan) or any(isinstance(node, OutputStream | AppendOnly) for node in plan.walk()):
         return None
     try:
         return plan, engine.query(text)
     except WindrowError as error:
         event(f"not run: {error.message}")
         return None
-
-
-def _is_approximate(node: Node) -> bool:
-    """Approximate answers have laws of their own."""
-    calls = [named.call.function for named in node.aggregates] if isinstance(node, GroupBy) else []
-    return any(name in AGGREGATES and AGGREGATES[name].approximate for name in calls)
 
 
 def test_generated_queries_reach_the_whole_language() -> None:

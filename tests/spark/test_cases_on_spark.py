@@ -21,7 +21,7 @@ from local_runs import answers, feed
 from plans import DECLARATIONS
 from pyspark.sql import SparkSession
 from queries import queries
-from sql_oracle import Row, answer_at, stream_order
+from sql_oracle import Row, answer_at, is_approximate, stream_order
 from test_answer_law import instants
 from test_cases import CASES, check, staged, ways
 from test_shards import OnShards
@@ -148,7 +148,7 @@ def started(engine: OneOfMany, text: str) -> tuple[Any, Any] | None:
     """A query that has begun to run; None for one that has no answers to compare with, or is not run."""
     try:
         plan = compile_query(text, engine.session.catalog)
-        if any(isinstance(node, OutputStream | AppendOnly) for node in plan.walk()):
+        if is_approximate(plan) or any(isinstance(node, OutputStream | AppendOnly) for node in plan.walk()):
             return None
         return plan, engine.query(text)
     except WindrowError:
