@@ -3,7 +3,7 @@
 
 BIN := .venv/bin
 SOAKED := tests/test_answer_law.py tests/test_output_streams.py tests/test_expressions.py tests/test_optimizer.py \
-	tests/test_round_trip.py tests/test_recovery.py tests/engine
+	tests/test_round_trip.py tests/test_recovery.py tests/engine tests/spark/test_cases_on_spark.py
 
 .PHONY: help setup demo test soak check format bench lock clean
 

@@ -87,14 +87,15 @@ def write_files(folder: Path, batches: Sequence[pa.Table]) -> str:
     return str(folder)
 
 
-def readings(batches: int, rows: int, seconds: int, keys: int, seed: int = 1) -> list[pa.Table]:
-    """(ts, k, v) in the order of time; each micro-batch is `seconds` long."""
+def readings(batches: int, rows: int, seconds: int, keys: int, seed: int = 1, popular: bool = True) -> list[pa.Table]:
+    """(ts, k, v) in the order of time, `seconds` in a micro-batch; keys may be as popular as each other."""
     made = []
     for number in range(batches):
         random = np.random.default_rng([seed, number])
         begin = START + number * seconds * SECOND
         ts = np.sort(random.integers(begin, begin + seconds * SECOND, rows))
-        columns = {"ts": pa.array(ts).view(pa.timestamp("us", "UTC")), "k": zipf_keys(rows, keys, seed + number)}
+        k = zipf_keys(rows, keys, seed + number) if popular else random.integers(0, keys, rows)
+        columns = {"ts": pa.array(ts).view(pa.timestamp("us", "UTC")), "k": k}
         made.append(pa.table({**columns, "v": np.round(random.normal(100, 20, rows), 2)}))
     return made
 
