@@ -53,7 +53,7 @@ def _state_of_a_row(spark: Any, folder: Any, quick: bool) -> float:
     measuring("state of a row")
     rows = 50_000 if quick else 500_000
     files = {
-        name: write_files(folder / f"state-{name}", readings(2, rows, 150, KEYS, seed))
+        name: write_files(folder / f"state-{name}", readings(2, rows, 150, rows, seed, popular=False))
         for name, seed in (("a", 1), ("b", 9))
     }
     status = run_windrow(spark, files, JOIN, folder / "state", None, None)
