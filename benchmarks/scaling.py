@@ -61,10 +61,13 @@ def _state_of_a_row(spark: Any, folder: Any, quick: bool) -> float:
 
 
 def _draw(results: list[dict[str, object]]) -> None:
-    what = ("rows", "keys", "shards", "batch")
-    figure, axes = plotting().subplots(1, len(what), figsize=(14, 3.5))
-    for name, axis in zip(what, axes, strict=True):
-        points = [one for one in results if name in one]
-        axis.plot([one[name] for one in points], [one["rows_per_second"] for one in points], marker="o")
-        axis.set(xscale="log", xlabel=name, ylabel="rows a second", ylim=(0, None))
+    figure, panels = plotting().subplots(1, 4, figsize=(12, 3.2), sharey=True)
+    for axes, what in zip(panels, ("rows", "keys", "shards", "batch"), strict=True):
+        points = [one for one in results if what in one]
+        values = [int(str(one[what])) for one in points]
+        axes.plot(values, [one["rows_per_second"] for one in points], marker="o")
+        axes.set(xscale="log", xlabel="rows a micro-batch" if what == "batch" else what)
+        axes.set_xticks(values, [f"{value / 1e6:g} M" if value >= 100_000 else f"{value:,}" for value in values])
+        axes.minorticks_off()
+    panels[0].set(ylabel="rows a second", ylim=(0, None))
     drawn(figure, "scaling")

@@ -12,7 +12,7 @@ from running import Node, Row, Source, answer, interesting_instants, run, stream
 from strategies import END, cuts, keys, streams, strings
 
 from windrow.batch import Batch, Dictionary, concat
-from windrow.operators import Join, NonRetroactiveJoin, RangeLifetime, TimeWindow
+from windrow.operators import Join, Lookup, NonRetroactiveJoin, RangeLifetime, TimeWindow
 from windrow.state import StructureKind
 from windrow.units import FOREVER
 
@@ -47,7 +47,7 @@ def test_non_retroactive_join_sees_the_table_before_the_tuple(rows, table, cuts)
     windowed = Node(TimeWindow(RangeLifetime(LENGTH)), Source("l"))
     inner = run(Node(NonRetroactiveJoin((0,), (0,)), windowed, Source("t")), sources, cuts)
     windowed = Node(TimeWindow(RangeLifetime(LENGTH)), Source("l"))
-    outer = run(Node(NonRetroactiveJoin((0,), (0,), keep_left=True), windowed, Source("t")), sources, cuts)
+    outer = run(Node(NonRetroactiveJoin((0,), (0,), gives=Lookup.PADDED), windowed, Source("t")), sources, cuts)
     for instant in interesting_instants(inner, *sources.values()):
         in_view = oracle.last(LENGTH)(rows, instant)
         found = [(row, match(row, table, row[0], 1)) for row in in_view]

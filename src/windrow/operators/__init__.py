@@ -22,7 +22,7 @@ from windrow.operators.partition_window import PartitionWindow, PredicateWindow
 from windrow.operators.projection import Projection
 from windrow.operators.selection import Selection
 from windrow.operators.semi_join import AntiJoin, SemiJoin
-from windrow.operators.table_join import NonRetroactiveJoin
+from windrow.operators.table_join import Lookup, NonRetroactiveJoin
 from windrow.operators.time_window import ColumnLifetime, OpenLifetime, RangeLifetime, TimeWindow
 from windrow.operators.union import MergeUnion
 
@@ -39,6 +39,7 @@ __all__ = [
     "InsertStream",
     "Join",
     "Limit",
+    "Lookup",
     "MergeUnion",
     "Multiplicity",
     "MultiplicityOperator",

@@ -10,6 +10,7 @@ the input is kept, and nothing of the stream has to be kept.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -44,14 +45,23 @@ class TableState(Parts):
         self.keys.restore()
 
 
+class Lookup(enum.Enum):
+    """What comes of a stream tuple that is looked up."""
+
+    PAIRS = enum.auto()  # with each row that it meets
+    PADDED = enum.auto()  # with nulls when it meets none (LEFT JOIN)
+    PRESENT = enum.auto()  # itself when it meets one (EXISTS, IN)
+    ABSENT = enum.auto()  # itself when it meets none (NOT EXISTS, NOT IN)
+
+
 @dataclass(frozen=True)
 class NonRetroactiveJoin:
-    """The stream comes first and has no negative tuples; `keep_left` pads tuples without a match (LEFT JOIN)."""
+    """The stream comes first and has no negative tuples."""
 
     left_keys: tuple[int, ...]
     right_keys: tuple[int, ...]
     residual: Predicate | None = None
-    keep_left: bool = False
+    gives: Lookup = Lookup.PAIRS
 
     def fresh_state(self) -> TableState:
         return TableState(self.right_keys)
@@ -65,10 +75,12 @@ class NonRetroactiveJoin:
         positions, pairs = self._pairs(stream, positions, rows if len(rows) else table.slice(0, 0))
         state.rows.drop_until(segment.end)
         state.keys.tidy()
-        if not self.keep_left:
+        if self.gives is Lookup.PAIRS:
             return pairs
         alone = np.ones(len(stream), np.bool_)
         alone[positions] = False
+        if self.gives is not Lookup.PADDED:
+            return stream.take(alone if self.gives is Lookup.ABSENT else ~alone)
         unmatched = stream.take(alone)
         padding = tuple(nulls(c.type, len(unmatched), c.dictionary) for c in table.columns)
         return concat([pairs, unmatched.with_columns(unmatched.columns + padding)]).sorted_by_time()

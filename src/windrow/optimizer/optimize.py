@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from windrow.optimizer.choose import Considered, chosen_among
 from windrow.optimizer.drop_distinct import drop_distinct
 from windrow.optimizer.explore import AlternativeRule, explore
+from windrow.optimizer.look_up_before_window import look_up_before_window
 from windrow.optimizer.merge_selections import merge_selections
 from windrow.optimizer.prune_columns import prune_columns
 from windrow.optimizer.pull_up_negation import pull_up_negation
@@ -22,7 +23,7 @@ from windrow.plan.nodes import Node, Table
 from windrow.plan.rewrite import Rule, top_down
 
 # Without these a plan has no meaning: they run even when the optimizer is set off.
-REQUIRED: tuple[Rule, ...] = (push_down_table_join,)
+REQUIRED: tuple[Rule, ...] = (push_down_table_join, look_up_before_window)
 
 # Always good.
 RULES: tuple[Rule, ...] = (

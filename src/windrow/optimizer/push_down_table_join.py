@@ -13,11 +13,13 @@ from windrow.plan.pattern import Pattern
 
 
 def push_down_table_join(node: Node) -> Node | None:
-    if not isinstance(node, Join) or is_non_retroactive(node.left) == is_non_retroactive(node.right):
+    if not isinstance(node, Join | SemiJoin | AntiJoin):
+        return None
+    if is_non_retroactive(node.left) == is_non_retroactive(node.right):
         return None
     table_first = is_non_retroactive(node.left)
     stream = node.right if table_first else node.left
-    if update_pattern(stream) is not Pattern.STR or node.kind is JoinKind.FULL:
+    if update_pattern(stream) is not Pattern.STR or (isinstance(node, Join) and node.kind is JoinKind.FULL):
         return None
 
     def joined(below: Node) -> Node:

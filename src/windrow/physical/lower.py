@@ -25,6 +25,7 @@ from windrow.operators import (
     InsertStream,
     Join,
     Limit,
+    Lookup,
     MergeUnion,
     Multiplicity,
     MultiplicityOperator,
@@ -195,6 +196,8 @@ class Lowering:
     def _binary_or_set(self, plan: Node) -> PhysicalNode:
         if isinstance(plan, nodes.Join):
             return self._join(plan)
+        if isinstance(plan, nodes.SemiJoin | nodes.AntiJoin) and is_non_retroactive(plan.right):
+            return self._presence(plan)
         if isinstance(plan, nodes.SemiJoin):
             return self._node(plan, self._semi_join(plan, plan.condition))
         if isinstance(plan, nodes.AntiJoin):
@@ -398,12 +401,22 @@ class Lowering:
         keys = join_keys(plan.condition, stream.schema, table.schema)
         both = self._compiler(stream.schema + table.schema)
         residual = None if keys.residual is None else both.predicate(keys.residual)
-        keep = plan.kind is not JoinKind.INNER
-        operator = NonRetroactiveJoin(keys.left, keys.right, residual, keep_left=keep)
+        gives = Lookup.PAIRS if plan.kind is JoinKind.INNER else Lookup.PADDED
+        operator = NonRetroactiveJoin(keys.left, keys.right, residual, gives)
         found = PhysicalNode(plan, operator, (self.lower(stream), self.lower(table)))
         if stream_first:
             return found
         return PhysicalNode(plan, Projection(tuple(both.column(column) for column in plan.schema.columns)), (found,))
+
+    def _presence(self, plan: nodes.SemiJoin | nodes.AntiJoin) -> PhysicalNode:
+        """EXISTS, IN and their negations with a non-retroactive table."""
+        if self._strategy is Strategy.NT:
+            return PhysicalNode(plan, NegativeTuples(structure_kind(plan, Strategy.UPA)), (self._direct.lower(plan),))
+        is_absent = isinstance(plan, nodes.AntiJoin)
+        condition = _or_unknown(plan) if isinstance(plan, nodes.AntiJoin) else plan.condition
+        keys = self._keys(plan, condition)
+        gives = Lookup.ABSENT if is_absent else Lookup.PRESENT
+        return self._node(plan, NonRetroactiveJoin(keys.left, keys.right, self._residual(plan, keys.residual), gives))
 
     def _joining(self, plan: nodes.Join, left: Schema, right: Schema) -> Join | OuterJoin:
         keys = join_keys(plan.condition, left, right)
@@ -451,10 +464,7 @@ class Lowering:
                 structure_kind(plan.left, self._strategy),
                 structure_kind(plan.right, self._strategy),
             )
-        # A null on either side is a possible match: the pair is one unless the values are known to differ.
-        possible = Call("OR", (call("=", value, member), call("IS NULL", value), call("IS NULL", member)), BOOLEAN)
-        parts = [possible] if plan.condition is None else [plan.condition, possible]
-        return AntiJoin(self._semi_join(plan, conjunction(parts)))
+        return AntiJoin(self._semi_join(plan, _or_unknown(plan)))
 
     def _distinct(self, plan: nodes.Distinct) -> Operator[Any]:
         if self._takes_back(plan.input):
@@ -575,3 +585,15 @@ def _appended(
 
 def _time_of_rows(rows: Batch) -> BatchColumn:
     return BatchColumn(TIMESTAMP, rows.ts)
+
+
+def _or_unknown(plan: nodes.AntiJoin) -> Expression | None:
+    """What keeps a row from the answer of a negation.
+
+    For NOT IN a null on either side is a possible match: the pair is one unless the values are known to differ.
+    """
+    if plan.not_in is None:
+        return plan.condition
+    value, member = plan.not_in
+    possible = Call("OR", (call("=", value, member), call("IS NULL", value), call("IS NULL", member)), BOOLEAN)
+    return conjunction([possible] if plan.condition is None else [plan.condition, possible])
