@@ -37,7 +37,7 @@ def instants(plan: Node, streams: dict[str, list[Row]], chosen: Sequence[int]) -
     return sorted({moment for moment in moments if moment >= first})
 
 
-@settings(max_examples=950, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1200, suppress_health_check=list(HealthCheck))
 @given(
     texts=st.lists(queries(outputs=False), min_size=3, max_size=3, unique=True),
     streams=all_streams(),

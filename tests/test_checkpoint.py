@@ -351,4 +351,4 @@ def test_a_worker_stays_within_its_memory_while_a_window_slides() -> None:
     run = [sys.executable, str(Path(__file__).parent / "memory_run.py"), "400000"]
     told = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
     assert told["rows"] > 300_000
-    assert told["process"] <= 1000e6 + 4 * told["state"]
+    assert told["process"] <= 1500e6 + 4 * told["state"]

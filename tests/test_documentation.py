@@ -71,7 +71,7 @@ def examples(page: str) -> Iterator[tuple[Block, Block | None, str]]:
         "python": lambda text: printed(space, text),
     }
     found = blocks(page)
-    for block, following in zip(found, [*found[1:], None], strict=True):
+    for block, following in zip(found, [*found, None][1:], strict=True):
         if block.language in run:
             shown = following if following is not None and following.language == "text" else None
             yield block, shown, run[block.language](block.text)
