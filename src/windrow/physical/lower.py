@@ -276,7 +276,7 @@ class Lowering:
             operator = Numbered(structure_kind(plan.input, self._strategy))
             return PhysicalNode(plan, operator, (self._sampled(plan.input, plan.slide),))
         if self._strategy is Strategy.NT:
-            return PhysicalNode(plan, NegativeTuples(structure_kind(plan, Strategy.UPA)), (self._direct.lower(plan),))
+            return self._taken_back_afterwards(plan)
         return PhysicalNode(plan, WithEnd(), (self._sampled(plan.input, plan.slide),))
 
     def _sampled(self, plan: Node, slide: int | None) -> PhysicalNode:
@@ -395,7 +395,7 @@ class Lowering:
     def _lookup(self, plan: nodes.Join) -> PhysicalNode:
         """With a non-retroactive table; the kernel takes the stream first, so columns may have to change places."""
         if self._strategy is Strategy.NT:  # what is taken back would meet another table: looked up before that
-            return PhysicalNode(plan, NegativeTuples(structure_kind(plan, Strategy.UPA)), (self._direct.lower(plan),))
+            return self._taken_back_afterwards(plan)
         stream_first = is_non_retroactive(plan.right)
         stream, table = (plan.left, plan.right) if stream_first else (plan.right, plan.left)
         keys = join_keys(plan.condition, stream.schema, table.schema)
@@ -411,12 +411,16 @@ class Lowering:
     def _presence(self, plan: nodes.SemiJoin | nodes.AntiJoin) -> PhysicalNode:
         """EXISTS, IN and their negations with a non-retroactive table."""
         if self._strategy is Strategy.NT:
-            return PhysicalNode(plan, NegativeTuples(structure_kind(plan, Strategy.UPA)), (self._direct.lower(plan),))
-        is_absent = isinstance(plan, nodes.AntiJoin)
-        condition = _or_unknown(plan) if isinstance(plan, nodes.AntiJoin) else plan.condition
+            return self._taken_back_afterwards(plan)
+        condition, gives = plan.condition, Lookup.PRESENT
+        if isinstance(plan, nodes.AntiJoin):
+            condition, gives = _or_unknown(plan), Lookup.ABSENT
         keys = self._keys(plan, condition)
-        gives = Lookup.ABSENT if is_absent else Lookup.PRESENT
         return self._node(plan, NonRetroactiveJoin(keys.left, keys.right, self._residual(plan, keys.residual), gives))
+
+    def _taken_back_afterwards(self, plan: Node) -> PhysicalNode:
+        """Under NT, what cannot take negative tuples: computed without them, and its ends are told after that."""
+        return PhysicalNode(plan, NegativeTuples(structure_kind(plan, Strategy.UPA)), (self._direct.lower(plan),))
 
     def _joining(self, plan: nodes.Join, left: Schema, right: Schema) -> Join | OuterJoin:
         keys = join_keys(plan.condition, left, right)
@@ -538,7 +542,7 @@ class Lowering:
     def _summarised(self, plan: nodes.SliceSummaries | nodes.LastSubWindows) -> PhysicalNode:
         """Slices are cut before anything of them is taken back."""
         if self._strategy is Strategy.NT:
-            return PhysicalNode(plan, NegativeTuples(structure_kind(plan, Strategy.UPA)), (self._direct.lower(plan),))
+            return self._taken_back_afterwards(plan)
         if isinstance(plan, nodes.LastSubWindows):
             return self._node(plan, LastSubWindows(_counted(plan.window)[1]))
         cuts = tuple(cut_of(named.call) for named in slice_columns(plan.aggregates).summaries)
