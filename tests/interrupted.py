@@ -20,7 +20,6 @@ from shard_runs import ShardsInProcess
 
 from windrow.runtime.spark import shard_sinks
 from windrow.runtime.spark.bundles import Folder
-from windrow.runtime.spark.driver import Driver
 from windrow.runtime.spark.shard_state import KEPT
 
 
@@ -110,7 +109,7 @@ def played(script: Script, checkpoint: Path, sinks: Mapping[str, Path], shards: 
         try:
             with deadly(killer):
                 engine = ShardsInProcess(shards, tasks=2, checkpoint=str(checkpoint))
-                said = _statements(engine)
+                said = engine._statements.last
                 taken = engine.next_number
                 _go_on(engine, script, said, taken)
                 engine.run()
@@ -118,10 +117,6 @@ def played(script: Script, checkpoint: Path, sinks: Mapping[str, Path], shards: 
             KEPT.clear()  # the workers die with the driver
             continue
         return came(engine, sinks)
-
-
-def _statements(engine: Driver) -> int:
-    return max((engine._taken, *engine._said))
 
 
 def _go_on(engine: ShardsInProcess, script: Script, said: int, taken: int) -> None:

@@ -103,8 +103,7 @@ class Scripted(Engine):
 
     def say_up_to(self, count: int) -> None:
         everything = [*DECLARED, *(text for texts in SAID.values() for text in texts)]
-        said = max((self._taken, *self._said))
-        for text in everything[said:count]:
+        for text in everything[self._statements.last : count]:
             text = text.replace("SINKS", str(self.sinks))
             if text.startswith("END "):
                 Driver.end(self, text.split()[1])

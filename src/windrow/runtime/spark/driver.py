@@ -7,11 +7,10 @@ but for the pickling of functions.
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -19,9 +18,9 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 from windrow.batch import Batch
-from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
+from windrow.catalog import QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
-from windrow.cql import Create, Drop, Set, Statement, TableChange
+from windrow.cql import Create, Drop, Set, TableChange
 from windrow.errors import AggregateError, CheckpointError, WindrowError
 from windrow.physical.exchanges import distributed, results_meet
 from windrow.physical.slices import with_slices
@@ -33,42 +32,28 @@ from windrow.plan.nodes import Node, Stream
 from windrow.plan.pattern import Pattern
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.local.refreshes import refresh_slide
-from windrow.runtime.modes import Mode, told_schema, usual_mode
-from windrow.runtime.progress import News, Progress
+from windrow.runtime.modes import Mode, usual_mode
+from windrow.runtime.progress import Progress
 from windrow.runtime.sinks import FILES, SinkForm, check_folder, sink_form, sink_of
 from windrow.runtime.spark.accounting import Accounts, sharing
 from windrow.runtime.spark.batch_spec import BatchSpec, ShardVersion, Telling
-from windrow.runtime.spark.bundles import Address, Folder, read_contents
+from windrow.runtime.spark.bundles import Folder
 from windrow.runtime.spark.checkpoint import Checkpoint, Commit
 from windrow.runtime.spark.heartbeats import Heartbeats
+from windrow.runtime.spark.log import Log, feed_sinks, publish
 from windrow.runtime.spark.messages import Done
+from windrow.runtime.spark.outcome import outcome
 from windrow.runtime.spark.query import Query
-from windrow.runtime.spark.running import RunningPlan, RunningQuery, log_place, query_key
+from windrow.runtime.spark.reading import columns_read, readings
+from windrow.runtime.spark.running import RunningPlan, RunningQuery, query_key
 from windrow.runtime.spark.shard_state import read_answer
+from windrow.runtime.spark.statements import EndOfStream, Said, Statements, Tell, changes_of_tables, tables_created
+from windrow.runtime.spark.status import status
 from windrow.session import Result, Session
 from windrow.types import Type
 from windrow.units import BEGINNING, FOREVER
 
 Job = Callable[[BatchSpec], Sequence[Done]]
-
-
-@dataclass(frozen=True)
-class EndOfStream:
-    """No more rows of a stream will come once `at` of its source (files, rows of a generator) have been read."""
-
-    stream: str
-    at: int = 0
-
-
-@dataclass(frozen=True)
-class Tell:
-    """Said by `query.dataframe`: the log shall have what a query tells in a form of its own too."""
-
-    query: str
-    form: SinkForm
-
-
-Said = Statement | EndOfStream | Tell
 
 
 class Driver:
@@ -86,10 +71,10 @@ class Driver:
             aggregates=self._own_aggregates(), distribution=Distribution(self.shards, self._spread, self._reading)
         )
         self._queries: dict[str, Query] = {}
-        self._said: dict[int, Said] = {}  # by number, from 1 on
+        self._statements = Statements(self._checkpoint)
+        self._log = Log(self._checkpoint)
         self._told: dict[str, tuple[SinkForm, ...]] = {}  # forms that readers of queries have asked for
         self._created: dict[str, int] = {}  # the numbers of the statements that created the queries
-        self._taken = 0  # the number of the last statement that has taken effect
         self._ends: dict[str, int] = {}  # how much there is of sources that end
         self._heartbeats = Heartbeats(self._clock)
         self._beats: dict[str, int] = {}  # how far heartbeats have moved streams, for the next batch
@@ -115,35 +100,11 @@ class Driver:
         """
         results = []
         with self._lock:
-            for statement in self._not_yet_said(text):
-                self._checkpoint.log_resumed(_digest(statement), self._last_said() + 1)
+            for statement in self._statements.new_in(text, self._own_aggregates(), self.has_ended):
                 result = self.session.carry_out(statement)
                 self._say(statement)
                 results.append(result)
         return results
-
-    def _not_yet_said(self, text: str) -> Iterator[Statement]:
-        """The statements of a text that are new, bound one after the other as if all were."""
-        said_before = [digest for digest, number in self._checkpoint.resumed() if number <= self._last_said()]
-        created = {one.entry.name.lower(): one.entry for one in self._said.values() if isinstance(one, Create)}
-        for result in Session(aggregates=self._own_aggregates()).carried_out(text):
-            statement, digest = result.statement, _digest(result.statement)
-            if not isinstance(statement, Create | Drop | TableChange | Set):
-                continue
-            if digest in said_before:
-                said_before.remove(digest)
-                continue
-            if isinstance(statement, Create) and (known := created.get(statement.entry.name.lower())) is not None:
-                if known == statement.entry:
-                    continue
-                raise CheckpointError(
-                    f"the checkpoint has another {known.kind} {known.name}{_as_text(known)}",
-                    "give it another name, drop the old one first, or start with an empty checkpoint",
-                )
-            if self.has_ended:
-                hint = "start it with an empty checkpoint"
-                raise CheckpointError("the run in this checkpoint has ended: nothing can be added to it", hint)
-            yield statement
 
     def register_aggregate(
         self,
@@ -228,39 +189,15 @@ class Driver:
 
     def late(self, stream: str) -> pa.Table | None:
         """Rows that came too late; the newest are kept."""
-        return self._put_aside("late", self._stream(stream).name)
+        return self._log.put_aside("late", self._stream(stream).name)
 
     def rejected(self, stream: str) -> pa.Table | None:
         """Rows that could not be taken, with the reason; the newest are kept."""
-        return self._put_aside("rejected", self._stream(stream).name)
+        return self._log.put_aside("rejected", self._stream(stream).name)
 
     def status(self) -> dict[str, Any]:
         """What is running: rows taken, late and rejected of each stream, state, and the last micro-batch."""
-        progress = self._progress
-        streams = {
-            entry.name: {
-                "rows": found.news.rows,
-                "late": found.news.late,
-                "rejected": dict(found.news.rejected),
-                "unread": None if found.ends_at is None else max(found.ends_at - found.news.read, 0),
-                "watermark": None if found.watermark in (BEGINNING, FOREVER) else found.watermark,
-            }
-            for entry in self.session.catalog.entries(StreamEntry)
-            if (found := progress.streams.get(entry.name.lower())) is not None
-        }
-        last = self._last
-        return {
-            "streams": streams,
-            "queries": {query.name: {"started": query.started} for query in self.queries},
-            "aggregates": self.session.failure_counts(),
-            "batch": None if last is None else last.number,
-            "seconds": 0.0 if last is None else last.seconds,
-            "state_rows": 0 if last is None else sum(metric.state_rows for metric in last.metrics),
-            "state_bytes": 0 if last is None else last.state_bytes,
-            "operators": [] if last is None else [metric._asdict() for metric in last.metrics],
-            "most_state_bytes": self._accounts.most_state_bytes,
-            "totals": self._accounts.totals(),
-        }
+        return status(self.session, self.queries, self._last, self._accounts)
 
     def sharing(self) -> dict[str, int]:
         """What the queries share: operators and streams, and how many there would be if every query ran alone."""
@@ -306,10 +243,7 @@ class Driver:
 
     def logged(self, query: Query, mode: Mode) -> pa.Table:
         """What the log has of what a query told in a mode."""
-        kind, name = log_place(query.key, mode, query.slide)
-        found = [getattr(record, kind).get(name, ()) for record in self._checkpoint.commits()]
-        tables = [table for addresses in found for table in self._tables(addresses)]
-        return pa.concat_tables(tables or [told_schema(query.plan.schema, mode, query.slide).empty_table()])
+        return self._log.told(query, mode)
 
     def tell(self, query: Query, form: SinkForm) -> None:
         """Have the log hold what a query tells in this form too, from the next micro-batch on."""
@@ -334,17 +268,6 @@ class Driver:
         known = next((one for one in self._plan.queries if one.statement == number), None)
         return known or self._running(entry, number)
 
-    def _tables(self, addresses: Sequence[Address]) -> Iterator[pa.Table]:
-        manifest = {str(place): address for place, address in enumerate(addresses)}
-        for content in read_contents(self.folder, manifest).values():
-            yield pa.ipc.open_stream(content).read_all()
-
-    def _put_aside(self, kind: str, stream: str) -> pa.Table | None:
-        prefix = f"{kind}/{stream.lower()}/"
-        found = [a for record in self._checkpoint.commits() for n, a in record.aside.items() if n.startswith(prefix)]
-        tables = list(self._tables(found))
-        return pa.concat_tables(tables, promote_options="permissive") if tables else None
-
     def _say(self, statement: Said) -> None:
         """Write a statement down, then act on it; what cannot run is taken back."""
         if not isinstance(statement, Create | Drop | TableChange | Set | EndOfStream | Tell):
@@ -355,14 +278,7 @@ class Driver:
             except WindrowError:
                 self.session.catalog.drop(statement.entry.name)
                 raise
-        number = self._last_said() + 1
-        self._checkpoint.log_statement(number, statement)
-        self._said[number] = statement
-        self._hear(statement, number)
-
-    def _last_said(self) -> int:
-        """The number of the newest statement; those that are over are not among the said any more."""
-        return max((self._taken, *self._said))
+        self._hear(statement, self._statements.say(statement))
 
     def _take_up(self, statement: Create) -> None:
         """Refuse what cannot run before it is written down."""
@@ -395,14 +311,14 @@ class Driver:
 
     def _recover(self) -> None:
         """What the checkpoint says has been said and has happened."""
-        for number, statement in self._checkpoint.statements():
+        for number, statement in self._statements.recovered():
             if not isinstance(statement, EndOfStream | Tell):
                 self.session.carry_out(statement)
-            self._said[number] = statement
             self._hear(statement, number)
         if self._last is None:
             return
-        self._plan, self._taken = self._checkpoint.plan(self._last.plan_version), self._last.statements
+        self._plan = self._checkpoint.plan(self._last.plan_version)
+        self._statements.taken = self._last.statements
         self._checkpoint.sweep(self._last)
         for name, query in self._queries.items():
             running = next((one for one in self._plan.queries if one.name.lower() == name), None)
@@ -434,14 +350,12 @@ class Driver:
 
     def micro_batch(self, number: int, job: Job) -> None:
         """Take up a micro-batch of the source, unless it has happened: its number is the source's."""
-        if number < self.next_number - 1:
+        last = self.next_number - 1
+        if number not in (last, last + 1):
+            again = f"is about to read micro-batch {number} again, but {last} has been committed"
+            ahead = f"goes on with micro-batch {number}, but the last one committed is {last}"
             raise CheckpointError(
-                f"Spark is about to read micro-batch {number} again, but {self.next_number - 1} has been committed",
-                "the folders spark/ and windrow/ of a checkpoint belong together: restore both from the same copy",
-            )
-        if number > self.next_number:
-            raise CheckpointError(
-                f"Spark goes on with micro-batch {number}, but the last one committed is {self.next_number - 1}",
+                f"Spark {again if number < last else ahead}",
                 "the folders spark/ and windrow/ of a checkpoint belong together: restore both from the same copy",
             )
         if number == self.next_number:
@@ -456,19 +370,19 @@ class Driver:
         try:
             spec, statements = self._logged(number) or self._decided(number, telling)
             done = job(spec)
-            self._feed(
-                spec.number, done
-            )  # before the commit: after a crash sinks get the batch again, none is left out
-            self._commit(spec, statements, source, done, time.monotonic() - began)
+            record = outcome(spec, self._plan, statements, source, done, self._last)
+            # Before the commit: after a crash sinks get the batch again, none is left out.
+            feed_sinks(self._log, record, self.queries)
+            self._commit(replace(record, seconds=time.monotonic() - began), done)
         finally:
             self._is_busy = False
-        self._publish()
+        publish(self._log, record, self.queries)
 
     def _logged(self, number: int) -> tuple[BatchSpec, int] | None:
         """The plan of a batch that was begun before: it runs again as it was to be run."""
         found = self._checkpoint.logged_batch(number)
         if found is not None:
-            spec, self._taken = found
+            spec, self._statements.taken = found
             if spec.plan_version != self._plan.version:
                 self._plan = self._checkpoint.plan(spec.plan_version)
         return found
@@ -476,8 +390,7 @@ class Driver:
     def _decided(self, number: int, telling: Telling | None) -> tuple[BatchSpec, int]:
         """Take the statements that have come and make the plan of the batch."""
         with self._lock:
-            new = [statement for number, statement in self._said.items() if number > self._taken]
-            self._taken = self._last_said()
+            new = self._statements.take()
             self._change_plan()
             slacks = {name: entry.slack for name, entry in self._plan.streams.items()}
             progress = self._progress.with_streams(slacks).moved(self._beats).ending(self._ends)
@@ -489,13 +402,13 @@ class Driver:
                 self._plan.version,
                 progress,
                 self._clock.now(),
-                tuple(_changes_of_tables(new)),
-                tuple(_tables_created(new) & self._plan.tables.keys()),
+                tuple(changes_of_tables(new)),
+                tuple(tables_created(new) & self._plan.tables.keys()),
                 {} if self._last is None else self._last.versions,
                 telling,
             )
-            self._checkpoint.log_batch(spec, self._taken)
-            return spec, self._taken
+            self._checkpoint.log_batch(spec, self._statements.taken)
+            return spec, self._statements.taken
 
     def _change_plan(self) -> None:
         catalog = self.session.catalog
@@ -528,12 +441,7 @@ class Driver:
     def columns_read(self, stream: StreamEntry) -> list[str]:
         """The columns of a stream that the queries read, and those that place its rows in time."""
         plans = [self._running_query(query.name).plan for query in self._queries.values()]
-        return self._columns_read(stream, source_columns(plans).get(stream.name.lower(), frozenset()))
-
-    def _columns_read(self, stream: StreamEntry, used: frozenset[str]) -> list[str]:
-        used |= {name for name in (stream.timestamp, *stream.ties, stream.lifetime) if name is not None}
-        used |= {column.name for column in stream.columns if not column.nullable or stream.punctuations}
-        return [column.name for column in stream.columns if column.name in used]
+        return columns_read(stream, source_columns(plans).get(stream.name.lower(), frozenset()))
 
     def _spread(self, query: str | None, optimized: Node) -> Node:
         """The plan of a query with exchanges; rows for upserts meet by their key."""
@@ -545,16 +453,7 @@ class Driver:
 
     def _reading(self, plan: Node) -> tuple[str, ...]:
         """How the streams of a plan are read."""
-        used, found = source_columns([plan]), []
-        for name in sorted(used):
-            stream = self._stream(name)
-            form = "" if stream.connector is None else stream.connector.name
-            if form == "dataframe":
-                columns = ", ".join(self._columns_read(stream, used[name]))
-                found.append(f"{stream.name}: Spark reads it, and only {columns} leave the JVM for this query")
-            elif form in FILES:
-                found.append(f"{stream.name}: workers read the {form} files, only their paths leave the JVM")
-        return tuple(found)
+        return readings(plan, self._stream)
 
     def _is_fed(self, query: RunningQuery) -> bool:
         """Whether all that a query reads is read at present; otherwise it starts with a later batch."""
@@ -568,77 +467,16 @@ class Driver:
         found = self._progress.streams.get(stream)
         return BEGINNING if found is None else found.news.newest
 
-    def _commit(self, spec: BatchSpec, statements: int, source: int, done: Sequence[Done], seconds: float) -> None:
-        expected = self._plan.stages * self.shards
-        assert len(done) == expected, f"{len(done)} of {expected} shards answered"
-        first = done[0]
-        assert all(one.progress == first.progress for one in done), "shards disagree about the watermark"
-        contradicted = ({name: _rejected(of) for name, of in one.rejected.items()} for one in done)
-        record = Commit(
-            spec.number,
-            source,
-            spec.plan_version,
-            statements,
-            first.progress.told(contradicted),
-            self._told_until(first.progress),
-            {
-                query.key: max(one.last_changes.get(query.key, BEGINNING) for one in done)
-                for query in self._plan.queries
-            },
-            {(one.stage, one.shard): ShardVersion(one.token, *one.manifest) for one in done},
-            _gathered(done, "changes"),
-            _gathered(done, "told"),
-            {name: address for one in done for name, address in one.aside.items()},
-            [name for one in done for name in one.garbage],
-            [metric for one in done for metric in one.metrics],
-            sum(one.state_bytes for one in done),
-            seconds,
-            spec.telling is not None,
-            sum(one.waiting for one in done),
-            sum(one.kept for one in done),
-        )
+    def _commit(self, record: Commit, done: Sequence[Done]) -> None:
         self._checkpoint.commit(record)
         self._last = record
         self._heartbeats.hear(record.progress)
         self._accounts.add(record.metrics, record.state_bytes)
         for name, failures in (found for one in done for found in one.failures.items()):
             self._checkpoint.aggregates[name].failures.add(failures)
-        self._checkpoint.collect(record, self._carried_out(statements))
-
-    def _told_until(self, progress: Progress) -> int:
-        """Refreshes after the last row wait until it is known that it was the last."""
-        if progress.watermark != FOREVER:
-            return progress.watermark
-        return BEGINNING if self._last is None else self._last.told_until
-
-    def _carried_out(self, statements: int) -> list[int]:
-        """The statements that are over: changes of tables that have been made."""
         with self._lock:
-            over = [n for n, one in self._said.items() if n <= statements and isinstance(one, TableChange)]
-            for number in over:
-                del self._said[number]
-            return over
-
-    def _feed(self, number: int, done: Sequence[Done]) -> None:
-        """Give the sinks that are no files what queries told, one piece a batch."""
-        for query in self._queries.values():
-            if query.sink is not None:
-                sink, mode = query.sink
-                kind, name = log_place(query.key, mode, query.slide)
-                addresses = [found for one in done if (found := getattr(one, kind).get(name)) is not None]
-                tables = list(self._tables(addresses))
-                if tables:
-                    sink(pa.concat_tables(tables), number)
-
-    def _publish(self) -> None:
-        """Give what queries told to those who want to hear of it."""
-        assert self._last is not None
-        for query in self._queries.values():
-            if query.subscribers:
-                kind = self._last.changes if query.slide is None else self._last.told
-                for table in self._tables(kind.get(self._key(query.name), ())):
-                    for subscriber in query.subscribers:
-                        subscriber(table)
+            over = self._statements.over(record.statements)
+        self._checkpoint.collect(record, over)
 
     def _stream(self, name: str) -> StreamEntry:
         found = self.session.catalog.get(name)
@@ -648,42 +486,5 @@ class Driver:
         return found
 
 
-def _tables_created(statements: Sequence[Said]) -> set[str]:
-    created = (one.entry for one in statements if isinstance(one, Create))
-    return {entry.name.lower() for entry in created if isinstance(entry, TableEntry)}
-
-
-def _changes_of_tables(statements: Sequence[Said]) -> list[TableChange]:
-    """The changes of tables that are still there; one that is created again starts anew."""
-    changes: list[TableChange] = []
-    for statement in statements:
-        if isinstance(statement, TableChange):
-            changes.append(statement)
-        elif isinstance(statement, Drop) and statement.name is not None:
-            changes = [change for change in changes if change.table.lower() != statement.name.lower()]
-    return changes
-
-
-def _digest(statement: Statement) -> str:
-    return hashlib.sha256(repr(statement).encode()).hexdigest()
-
-
-def _as_text(entry: Entry) -> str:
-    return f": {entry.text}" if isinstance(entry, QueryEntry | WindowEntry) else ""
-
-
 def _streams_of(plan: Node) -> set[str]:
     return {node.name.lower() for node in plan.walk() if isinstance(node, Stream)}
-
-
-def _rejected(reasons: Mapping[str, int]) -> News:
-    """Rows that were taken, and rejected when their time was final."""
-    return News(rows=-sum(reasons.values()), rejected=reasons)
-
-
-def _gathered(done: Sequence[Done], kind: str) -> dict[str, list[Address]]:
-    found: dict[str, list[Address]] = {}
-    for one in done:
-        for query, address in getattr(one, kind).items():
-            found.setdefault(query, []).append(address)
-    return found

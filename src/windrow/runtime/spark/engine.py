@@ -238,7 +238,7 @@ class Engine(Driver):
         super()._take_up(statement)
 
     def _had_stream(self, name: str) -> bool:
-        created = (one.entry for one in self._said.values() if isinstance(one, Create))
+        created = self._statements.created()
         return any(isinstance(entry, StreamEntry) and entry.name.lower() == name.lower() for entry in created)
 
     def _check(self) -> None:
@@ -262,7 +262,7 @@ class Engine(Driver):
     def _is_through(self) -> bool:
         """Whether all streams have ended, or are among those of which only the rows that are there are waited for."""
         with self._lock:
-            if self._is_busy or self._last is None or self._taken < self._last_said():
+            if self._is_busy or self._last is None or self._statements.taken < self._statements.last:
                 return False
             progress = self._progress.streams
             streams = self.session.catalog.entries(StreamEntry)
