@@ -93,7 +93,7 @@ def test_create_query_keeps_its_text_sink_and_refresh(session: Session) -> None:
     (query,) = session.catalog.entries(QueryEntry)
 
     assert query.text == "SELECT s.k, COUNT(*) AS n FROM s [RANGE 1 HOUR SLIDE 1 MINUTE] GROUP BY s.k"
-    assert query.best_effort
+    assert query.refresh == "best effort"
     assert query.sink == Connector("json", ("out",), (("mode", "snapshot"),))
     assert query.uses == ("s",)
 

@@ -35,6 +35,7 @@ from windrow.cql import (
 )
 from windrow.errors import AggregateError, CatalogError, WindrowError
 from windrow.optimizer import REQUIRED, Optimized, optimize
+from windrow.optimizer.looked_up import with_lookups
 from windrow.plan.aggregate_class import AggregateClass
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
 from windrow.plan.explain import Alternative, Distribution, Explanation, explain, json_text, picture_text, tree_text
@@ -201,9 +202,14 @@ class Session:
             return self.explanation(statement.entry.name, statement.entry.plan)
         return None
 
-    def explanation(self, name: str | None, plan: Node) -> Explanation:
-        """How a query will run."""
+    def explanation(self, name: str | None, plan: Node, running: Node | None = None) -> Explanation:
+        """How a query will run, or with a `running` plan how it does."""
         found = self._optimize(plan)
+        entry = None if name is None else self.catalog.get(name)
+        if running is None and isinstance(entry, QueryEntry) and entry.is_on_lookup:
+            (running,) = with_lookups([found.plan], self.catalog.statistics)
+        if running is not None:
+            found = replace(found, plan=running)
         alternatives = tuple(Alternative(one.steps, one.cost.total, one.chosen, one.why) for one in found.considered)
         statistics, text = self.catalog.statistics, query_text(plan)
         spread, strategy = self._distribution, self.catalog.setting("strategy")
@@ -261,7 +267,7 @@ def _show_windows(catalog: Catalog) -> _Listing:
 
 
 def _show_queries(catalog: Catalog) -> _Listing:
-    rows = [(q.name, "best effort" if q.best_effort else "exact", q.text) for q in catalog.entries(QueryEntry)]
+    rows = [(q.name, q.refresh, q.text) for q in catalog.entries(QueryEntry)]
     return ("query", "refresh", "text"), rows
 
 

@@ -87,17 +87,24 @@ class WindowEntry:
     plan: Node | None = field(default=None, compare=False, repr=False)
 
 
+EXACT, BEST_EFFORT, ON_LOOKUP = "exact", "best effort", "on lookup"
+
+
 @dataclass(frozen=True)
 class QueryEntry:
-    """A persistent query: its answer is kept up to date until it is dropped."""
+    """A persistent query: its answer is kept up to date until it is dropped, or with ON LOOKUP ready to be asked for."""
 
     kind: ClassVar[str] = "query"
     name: str
     text: str
     uses: tuple[str, ...] = ()
-    best_effort: bool = False
+    refresh: str = EXACT
     sink: Connector | None = None
     plan: Node | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_on_lookup(self) -> bool:
+        return self.refresh == ON_LOOKUP
 
 
 Entry = StreamEntry | TableEntry | WindowEntry | QueryEntry

@@ -97,7 +97,7 @@ class CreateWindow(exp.Expression):
 
 
 class CreateQuery(exp.Expression):
-    arg_types = {"this": True, "query": True, "best_effort": False, "sink": False}  # noqa: RUF012
+    arg_types = {"this": True, "query": True, "refresh": False, "sink": False}  # noqa: RUF012
 
 
 class Change(exp.Expression):

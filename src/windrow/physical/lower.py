@@ -46,6 +46,7 @@ from windrow.operators import (
     distinct_strict,
 )
 from windrow.operators.external_parts import Numbered, WithEnd
+from windrow.operators.keep_synopsis import KeepSynopsis
 from windrow.operators.operator import Expression as CompiledExpression
 from windrow.operators.operator import Predicate
 from windrow.operators.partition_window import PartitionWindow, PredicateWindow
@@ -63,6 +64,7 @@ from windrow.physical.internal import followed
 from windrow.physical.join_keys import JoinKeys, join_keys
 from windrow.physical.slices import slice_columns
 from windrow.physical.strategy import Strategy, structure_kind
+from windrow.physical.synopses import kept_column
 from windrow.physical.windows import lifetime_ordinal, window_operators
 from windrow.plan import nodes
 from windrow.plan.analysis.closings import closes_groups, closes_partitions
@@ -81,6 +83,9 @@ from windrow.plan.schema import Schema
 from windrow.state import StructureKind
 from windrow.synopses.distinct_registers import codes_of
 from windrow.types import BOOLEAN, TIMESTAMP
+
+
+LOOKED_UP = "looked up"  # the source of groups that a synopsis gives
 
 
 def contents_of(table: str) -> str:
@@ -156,6 +161,10 @@ class Lowering:
         if isinstance(plan, nodes.Project):
             compiler = self._compiler(plan.input.schema)
             return self._node(plan, Projection(tuple(compiler.column(c.expression) for c in plan.columns)))
+        if isinstance(plan, nodes.KeptSynopsis):
+            return self._synopsis(plan)
+        if isinstance(plan, nodes.WindowLookup):  # what is looked up is handed in when somebody asks
+            return PhysicalNode(plan, None, source=LOOKED_UP)
         if isinstance(plan, nodes.SlicePartials):
             return self._slices(plan)
         if isinstance(plan, nodes.SharedSlices):
@@ -511,6 +520,20 @@ class Lowering:
             return PhysicalNode(plan, operator, (below,))
         places = tuple([key.name for key in plan.keys].index(name) for name in found.columns)
         return PhysicalNode(plan, PunctuatedGroupBy(operator, places), (below, self._closings.node(plan.input)))
+
+    def _synopsis(self, plan: nodes.KeptSynopsis) -> PhysicalNode:
+        compiler = self._compiler(plan.input.schema)
+        columns: list[CompiledExpression] = [compiler.column(key.expression) for key in plan.keys]
+        kept = []
+        for named, kind in zip(plan.aggregates, plan.kinds, strict=True):
+            arguments = _appended(values_of(named.call), compiler, columns)
+            kept.append(kept_column(named.call, arguments, kind, named.name in plan.indexed, self._dictionary))
+        below = PhysicalNode(plan, Projection(tuple(columns)), (self._rows_below(plan.input),))
+        operator = KeepSynopsis(
+            tuple(range(len(plan.keys))), tuple(kept), plan.schema.types, plan.reach, self._dictionary,
+            plan.by_rows, plan.slice,
+        )  # fmt: skip
+        return PhysicalNode(plan, operator, (below,))
 
     def _slices(self, plan: nodes.SlicePartials) -> PhysicalNode:
         compiler, found = self._compiler(plan.input.schema), slice_columns(plan.aggregates)

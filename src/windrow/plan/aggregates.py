@@ -17,6 +17,7 @@ from windrow.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
+    INTERVAL,
     NULL,
     DecimalType,
     Type,
@@ -36,11 +37,13 @@ class Parameter:
     least: float
     most: float
     whole: bool = False
+    is_time: bool = False
 
 
 FRACTION = Parameter("fraction", 0.0, 1.0)
 COUNT_OF_ITEMS = Parameter("k", 1, 1_000_000, whole=True)
 ERROR = Parameter("error", 1e-6, 0.5)
+HALF_LIFE = Parameter("half-life", 1, 2**62, whole=True, is_time=True)
 
 MOST_DIGITS = 18  # of decimals that are held in one word
 
@@ -91,10 +94,15 @@ def aggregate_call(name: str, arguments: Sequence[Expression], distinct: bool = 
 def _check_parameter(parameter: Parameter, argument: Expression) -> None:
     if not isinstance(argument, Literal) or isinstance(argument.value, str | bool | None):
         raise SignatureError(f"the {parameter.name} should be a number written out")
+    if parameter.is_time != (argument.type == INTERVAL):
+        should = "a length of time, such as INTERVAL 10 MINUTES" if parameter.is_time else "a number written out"
+        raise SignatureError(f"the {parameter.name} should be {should}")
     number = argument.value
     whole = isinstance(number, int)
     if isinstance(number, bytes) or (parameter.whole and not whole):
         raise SignatureError(f"the {parameter.name} should be a whole number")
+    if not parameter.least <= number <= parameter.most and parameter.is_time:
+        raise SignatureError(f"the {parameter.name} should be longer than nothing")
     if not parameter.least <= number <= parameter.most:
         raise SignatureError(f"the {parameter.name} should be from {parameter.least:g} to {parameter.most:g}")
 
@@ -192,6 +200,11 @@ _ALL: tuple[Aggregate, ...] = (
         _KIND.HOLISTIC,
         approximate=True,
     ),
+)
+
+_ALL += tuple(
+    Aggregate(name, f"{name}(x, half_life)", (_VALUE, HALF_LIFE), result, _KIND.ALGEBRAIC, approximate=True)
+    for name, result in (("DECAYED_SUM", _double), ("DECAYED_COUNT", lambda _: DOUBLE), ("DECAYED_AVG", _double))
 )
 
 AGGREGATES: dict[str, Aggregate] = {aggregate.name: aggregate for aggregate in _ALL}

@@ -303,6 +303,56 @@ class MergeGroups(GroupBy):
 
 
 @dataclass(frozen=True)
+class KeptSynopsis(Node):
+    """Rows of a stream as summaries of groups, in which windows are looked up; made when a plan is lowered.
+
+    It belongs to all queries that look something up in it: `aggregates` are those of all of them, `kinds` says how each
+    is kept and `reasons` why so. Windows begin at most `reach` back, in time or with `by_rows` in rows of a group, and
+    begin and end at multiples of `slice` when it is not 0. Thresholds are asked of the aggregates in `indexed`.
+    """
+
+    input: Node
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+    kinds: tuple[str, ...]
+    reasons: tuple[str, ...]
+    reach: int
+    by_rows: bool = False
+    slice: int = 0
+    indexed: tuple[str, ...] = ()
+
+    def _derive_schema(self) -> Schema:
+        keys = tuple(Field(key.name, key.expression.type) for key in self.keys)
+        return Schema(keys + tuple(Field(named.name, named.call.type) for named in self.aggregates))
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Only groups whose aggregate is above the bound, or below it, are asked for; bounds count the smallest unit."""
+
+    aggregate: str
+    above: bool
+    bound: int
+
+
+@dataclass(frozen=True)
+class WindowLookup(GroupBy):
+    """The groups of a window, as a synopsis has them at the moment somebody asks."""
+
+    window: Window
+    threshold: Threshold | None = None
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.input, KeptSynopsis | Exchange), self.input
+
+    @property
+    def synopsis(self) -> KeptSynopsis:
+        below = below_exchange(self.input)
+        assert isinstance(below, KeptSynopsis), below
+        return below
+
+
+@dataclass(frozen=True)
 class Sort(Node):
     """The order in which the current answer is shown; the answer itself is the same."""
 

@@ -49,7 +49,7 @@ class Decayed:
         return Faded(*_lookup(group, now, self.half_life, *self._arrays))
 
     def forget(self, group: Int64s) -> None:
-        self._groups.clear(group)
+        self._groups.clear(group[group < len(self._groups["time"])])
 
     @property
     def _arrays(self) -> tuple[Floats, Floats, Int64s]:

@@ -58,7 +58,7 @@ class ExponentialHistogram:
         """Elements in the order of time: to be counted, or with the values to be summed."""
         if not len(group):
             return
-        weights = np.ones(len(group), np.int64) if weight is None else weight
+        weights = np.ones(len(group), np.int64) if weight is None else weight.astype(np.int64)
         if int(weights.min()) < 0:
             raise WindrowError("negative values are not summed within an error", "write SUM for the exact sum")
         self._number += 1
@@ -78,6 +78,10 @@ class ExponentialHistogram:
     def lookup(self, group: Int64s, begin: Int64s) -> Estimates:
         """What groups have had since."""
         return Estimates(*_lookup(group, begin, self.times, self.start, self.count))
+
+    def totals(self, groups: int) -> Int64s:
+        """What the buckets of each of the first groups hold."""
+        return grown(self._total, groups)[:groups]
 
     def decayed(self, group: Int64s, now: int, power: float, scale: float) -> tuple[Floats, Floats]:
         """Bounds of the sum with each element divided by (1 + age / scale) to a power; of what is kept."""

@@ -107,6 +107,13 @@ class Quantile:
         return from_order(self._type, [keys], present)
 
 
+class Median(Quantile):
+    """The middle of any window: `lookup` gives what SQL's MEDIAN does."""
+
+    def lookup(self, elements: Elements, spans: Spans) -> Column:
+        return self.medians(elements, spans)
+
+
 def _levels(size: Int64s) -> Int64s:
     return np.where(size > 0, np.log2(np.maximum(size, 1)).astype(np.int64) + 1, 0)
 

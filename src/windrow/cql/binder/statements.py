@@ -16,6 +16,7 @@ from windrow.catalog import (
     TableEntry,
     WindowEntry,
 )
+from windrow.catalog.entries import BEST_EFFORT, EXACT, ON_LOOKUP
 from windrow.catalog.connectors import SINKS, STREAM_SOURCES, TABLE_SOURCES, ConnectorKind
 from windrow.catalog.settings import SETTINGS
 from windrow.cql import syntax
@@ -30,8 +31,10 @@ from windrow.cql.binder.table_changes import bind_change
 from windrow.cql.statements import Ask, Create, Describe, Drop, Explain, Set, Show, Statement
 from windrow.cql.syntax import span_of
 from windrow.errors import CqlMeaningError, CqlNameError, nearest
+from windrow.plan.analysis.lookups import Refusal, lookup_form
 from windrow.plan.analysis.refreshes import slides_below
 from windrow.plan.expressions import Column, Literal, Value
+from windrow.plan.nodes import Node
 from windrow.plan.printer import query_text
 from windrow.types import INTERVAL, TIMESTAMP
 from windrow.units import Duration
@@ -136,11 +139,22 @@ def _create_query(tree: exp.Expr, catalog: Catalog) -> Statement:
     connector = _connector(sink, SINKS, "sink")
     if sink is not None and connector is not None:
         check_sink(plan, connector, sink)
-    best_effort = bool(tree.args.get("best_effort"))
-    if best_effort and not slides_below(plan):
+    refresh = str(tree.args.get("refresh") or EXACT)
+    if refresh == BEST_EFFORT and not slides_below(plan):
         hint = "give the windows a SLIDE, or leave BEST EFFORT away"
         raise CqlMeaningError("REFRESH BEST EFFORT needs refreshes", span_of(tree.this), hint)
-    return Create(QueryEntry(tree.this.name, query_text(plan), _uses(binder), best_effort, connector, plan))
+    if refresh == ON_LOOKUP:
+        _check_lookup(tree, plan)
+    return Create(QueryEntry(tree.this.name, query_text(plan), _uses(binder), refresh, connector, plan))
+
+
+def _check_lookup(tree: exp.Expr, plan: Node) -> None:
+    form = lookup_form(plan)
+    if isinstance(form, Refusal):
+        raise CqlMeaningError(form.why, span_of(tree.args["query"]), form.hint)
+    if tree.args.get("sink") is not None:
+        hint = "leave INTO away and ask for the answer, or leave REFRESH ON LOOKUP away"
+        raise CqlMeaningError("a query that is looked up tells nothing by itself", span_of(tree.args["sink"]), hint)
 
 
 def _uses(binder: QueryBinder) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from windrow.errors import CqlSyntaxError, nearest
 KINDS = ("STREAM", "TABLE", "WINDOW", "QUERY")
 PLURALS = ("STREAMS", "TABLES", "WINDOWS", "QUERIES", "FUNCTIONS", "SETTINGS")
 FORMS = ("TREE", "JSON", "PICTURE")
+_REFRESHES = (("EXACT",), ("BEST", "EFFORT"), ("ON", "LOOKUP"))
 STATEMENTS = ("CREATE", "DROP", "SELECT", "INSERT", "UPDATE", "DELETE", "SHOW", "DESCRIBE", "EXPLAIN", "SET", "WITH")
 
 
@@ -149,19 +150,19 @@ class StatementGrammar(QueryGrammar):
         while self._curr:
             word = self._curr
             if self.word("REFRESH"):
-                self._once(node, "best_effort", self._best_effort(), word)
+                self._once(node, "refresh", self._refresh(), word)
             elif self._match(TokenType.INTO):
                 self._once(node, "sink", self._connector("a sink"), word)
             else:
                 self.fail(f"{self.found} cannot stand after the query", "after the query come REFRESH and INTO")
         return node
 
-    def _best_effort(self) -> bool:
-        effort = self.word("BEST", "EFFORT")
-        if not effort and not self.word("EXACT"):
-            hint = "write REFRESH EXACT or REFRESH BEST EFFORT"
-            self.fail(f"EXACT or BEST EFFORT is missing after REFRESH, here is {self.found}", hint)
-        return effort
+    def _refresh(self) -> str:
+        for words in _REFRESHES:
+            if self.word(*words):
+                return " ".join(words).lower()
+        hint = "write REFRESH EXACT, REFRESH BEST EFFORT or REFRESH ON LOOKUP"
+        self.fail(f"EXACT, BEST EFFORT or ON LOOKUP is missing after REFRESH, here is {self.found}", hint)
 
     def _columns(self, kind: str) -> list[ColumnSyntax]:
         self._primary_key: list[exp.Identifier] = []

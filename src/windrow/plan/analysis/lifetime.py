@@ -15,6 +15,7 @@ from windrow.plan.nodes import (
     Filter,
     GroupBy,
     Join,
+    KeptSynopsis,
     Limit,
     Node,
     OutputKind,
@@ -55,6 +56,8 @@ def lifetime(node: Node) -> Lifetime:
     if isinstance(node, Windowed):
         return _windowed(node)
     if isinstance(node, Filter | Project | Alias | Sort | Exchange | SlicePartials | SliceSummaries | Stamped):
+        return lifetime(node.input)
+    if isinstance(node, KeptSynopsis):
         return lifetime(node.input)
     if isinstance(node, AppendOnly):
         return _append_only(node)

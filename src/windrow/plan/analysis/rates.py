@@ -27,6 +27,7 @@ from windrow.plan.nodes import (
     Intersect,
     Join,
     JoinKind,
+    KeptSynopsis,
     Limit,
     Node,
     OutputStream,
@@ -36,6 +37,7 @@ from windrow.plan.nodes import (
     Table,
     Union,
     Windowed,
+    WindowLookup,
 )
 from windrow.plan.pattern import Pattern
 from windrow.plan.schema import unqualified
@@ -256,11 +258,15 @@ class Rates:
         rate = below.rate if slide is None else min(below.rate, groups * SECOND / slide)
         return Estimate(rate, groups, below.assumed, rate)
 
+    def groups(self, node: GroupBy | KeptSynopsis) -> float:
+        """How many different keys rows have."""
+        keys = (key.expression for key in node.keys)
+        return math.prod(self.distinct(node.input, key.name) for key in keys if isinstance(key, Column))
+
     def _groups(self, node: Distinct | GroupBy) -> float:
         if isinstance(node, Distinct):
             return math.prod(self.distinct(node.input, name) for name in node.schema.names)
-        keys = (key.expression for key in node.keys)
-        return math.prod(self.distinct(node.input, key.name) for key in keys if isinstance(key, Column))
+        return self.groups(node.synopsis if isinstance(node, WindowLookup) else node)
 
 
 def finite_rows(of: Estimate) -> float:

@@ -28,6 +28,7 @@ from windrow.plan.nodes import (
     GroupBy,
     Intersect,
     Join,
+    KeptSynopsis,
     Limit,
     Node,
     OutputKind,
@@ -36,9 +37,11 @@ from windrow.plan.nodes import (
     SemiJoin,
     Sort,
     Windowed,
+    WindowLookup,
 )
 from windrow.plan.pattern import Pattern
 from windrow.plan.windows import Latest, RowCount, Rows, RowsAgo
+from windrow.units import SECOND
 
 
 class Structure(enum.Enum):
@@ -51,6 +54,8 @@ class Structure(enum.Enum):
     VALUE_COUNTS = "counter a value"
     SORTED = "sorted by the keys of ORDER BY"
     TABLE = "table, hashed on the join columns"
+    SYNOPSIS = "synopses"
+    LOOKED_UP = "nothing: it is looked up when somebody asks"
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,10 @@ def is_grouped(node: Node) -> bool:
 
 def state_of(node: Node, rates: Rates) -> tuple[StateEntry, ...]:
     """What the operator must remember; empty for one that looks at each tuple once."""
+    if isinstance(node, KeptSynopsis):
+        return (StateEntry("groups", Structure.SYNOPSIS, _kept_rows(node, rates)),)
+    if isinstance(node, WindowLookup):
+        return ()
     if isinstance(node, Windowed):
         return _window_state(node, rates)
     if isinstance(node, Join | SemiJoin | AntiJoin):
@@ -123,7 +132,19 @@ def _append_only_state(node: AppendOnly, rates: Rates) -> tuple[StateEntry, ...]
 
 def view_of(node: Node, rates: Rates) -> StateEntry:
     """How the current answer of a whole plan is kept."""
-    return StateEntry("answer", structure_for(node), rates.of(node).rows)
+    is_kept = not any(isinstance(below, WindowLookup) for below in node.walk())
+    return StateEntry("answer", structure_for(node) if is_kept else Structure.LOOKED_UP, rates.of(node).rows)
+
+
+def _kept_rows(node: KeptSynopsis, rates: Rates) -> float:
+    """Positions of all groups: what came within the longest window, or one a group for what has none."""
+    groups = rates.groups(node)
+    if not node.reach:
+        return groups
+    if node.by_rows:
+        return groups * node.reach
+    rows = rates.of(node.input).rate * node.reach / SECOND
+    return min(rows, groups * node.reach / node.slice) if node.slice else rows
 
 
 def _stored(what: str, node: Node, rates: Rates) -> StateEntry:

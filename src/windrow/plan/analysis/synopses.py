@@ -36,6 +36,9 @@ class Synopsis(enum.Enum):
     LANDMARK = "landmark"
     TWO_STACKS = "two stacks"
     MATERIALIZE_ALL = "materialize all"
+    QUANTILE = "quantile"
+    HISTOGRAM = "exponential histogram"
+    FADED = "faded"
 
 
 @dataclass(frozen=True)
@@ -84,9 +87,9 @@ def partitions(widths: Sequence[int]) -> list[int]:
     return largest
 
 
-def chosen(traits: Traits, workload: Workload) -> Choice:
+def chosen(traits: Traits, workload: Workload, among: Sequence[Synopsis] = tuple(Synopsis)) -> Choice:
     """The cheapest synopsis that fits the memory, or when none does the smallest."""
-    candidates = alternatives(traits, workload)
+    candidates = [one for one in alternatives(traits, workload) if one.synopsis in among]
     fitting = [one for one in candidates if one.bytes <= workload.memory]
     if fitting:
         return min(fitting, key=lambda one: (one.cost, one.bytes))
@@ -131,6 +134,18 @@ def alternatives(traits: Traits, workload: Workload) -> list[Choice]:
     return found
 
 
+INDEX_LEVELS = 4  # of a collective index: p in Arasu and Widom, section 4.1
+_SELECTED = 0.05  # of the groups, those that a threshold lets through
+
+
+def is_indexed(updates: float, questions: float, groups: float) -> tuple[bool, str]:
+    """Whether thresholds are worth a collective index over the groups; rates are a second."""
+    index = updates * 2 * INDEX_LEVELS + questions * groups * _SELECTED
+    every = questions * groups
+    compared = f"{index:.3g} steps a second with a collective index, {every:.3g} for looking at every group"
+    return index < every, compared
+
+
 def _choice(synopsis: Synopsis, w: Workload, update: float, lookup: float, rows: float, why: str) -> Choice:
     cost = w.updates * update + w.lookups * lookup
     kept = rows * w.row_bytes * w.groups
@@ -149,14 +164,14 @@ def _size(number: float) -> str:
 class Watch:
     """Looks at the measured workload from time to time, and says when another synopsis should take over."""
 
-    def __init__(self, traits: Traits, workload: Workload) -> None:
-        self._traits = traits
-        self.choice = chosen(traits, workload)
+    def __init__(self, traits: Traits, choice: Choice, among: Sequence[Synopsis] = tuple(Synopsis)) -> None:
+        self._traits, self._among = traits, among
+        self.choice = choice
         self._better, self._times = self.choice.synopsis, 0
 
     def look(self, workload: Workload) -> Choice | None:
         """The synopsis to change to, when it has been much cheaper, or the only one that fits, for long enough."""
-        best = chosen(self._traits, workload)
+        best = chosen(self._traits, workload, self._among)
         now = next(one for one in alternatives(self._traits, workload) if one.synopsis is self.choice.synopsis)
         is_better = now.cost > _CHEAPER * best.cost or now.bytes > workload.memory >= best.bytes
         if best.synopsis is self.choice.synopsis or not is_better:

@@ -25,6 +25,7 @@ from windrow.plan.nodes import (
     Intersect,
     Join,
     JoinKind,
+    KeptSynopsis,
     LastSubWindows,
     Limit,
     Node,
@@ -85,7 +86,7 @@ def _derive(node: Node, of: PatternOf) -> Pattern:
         return _windowed(node)
     if isinstance(node, Filter | Project | Alias | Sort | WithEnd | Exchange | Stamped):
         return of(node.input)
-    if isinstance(node, SlicePartials | SharedSlices | SliceSummaries):
+    if isinstance(node, SlicePartials | SharedSlices | SliceSummaries | KeptSynopsis):
         return of(node.input)
     if isinstance(node, AppendOnly):
         return _external_pattern(node.input)

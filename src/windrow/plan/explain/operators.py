@@ -17,6 +17,7 @@ from windrow.plan.nodes import (
     Intersect,
     Join,
     JoinKind,
+    KeptSynopsis,
     LastSubWindows,
     Limit,
     MergeGroups,
@@ -34,6 +35,7 @@ from windrow.plan.nodes import (
     Table,
     Union,
     Windowed,
+    WindowLookup,
     WithEnd,
 )
 from windrow.plan.pattern import Pattern
@@ -59,6 +61,8 @@ _NAMES: dict[type[Node], str] = {
     SubWindowed: "SubWindows",
     LastSubWindows: "LastSubWindows",
     MergeGroups: "MergeGroups",
+    KeptSynopsis: "Synopsis",
+    WindowLookup: "Lookup",
     Sort: "Sort",
     Limit: "Limit",
     AppendOnly: "AppendOnly",
@@ -91,7 +95,9 @@ def describe_operator(node: Node) -> str:
         return _join(node)
     if isinstance(node, SemiJoin | AntiJoin):
         return _exists(node)
-    if isinstance(node, GroupBy | SlicePartials | SliceSummaries):
+    if isinstance(node, WindowLookup):
+        return f"{_group_by(node)} over [{window_text(node.window)}]"
+    if isinstance(node, GroupBy | SlicePartials | SliceSummaries | KeptSynopsis):
         return _group_by(node)
     if isinstance(node, LastSubWindows):
         return window_text(node.window.window)
@@ -146,14 +152,17 @@ def _exists(node: SemiJoin | AntiJoin) -> str:
     return f"{word} {' AND '.join(parts)}".strip()
 
 
-def _group_by(node: GroupBy | SlicePartials | SliceSummaries) -> str:
+def _group_by(node: GroupBy | SlicePartials | SliceSummaries | KeptSynopsis) -> str:
     keys = ", ".join(expression_text(key.expression) for key in node.keys)
     aggregates = ", ".join(aggregate_text(named.call) for named in node.aggregates)
     return " computes ".join(part for part in (keys or "all rows", aggregates) if part)
 
 
 def aggregate_notes(node: Node) -> tuple[str, ...]:
-    """What is done for aggregates when rows leave, and what is certain about approximate ones."""
+    """What is done for aggregates when rows leave, and what is certain about approximate ones; how they are looked up."""
+    if isinstance(node, KeptSynopsis):
+        given = zip(node.aggregates, node.reasons, strict=True)
+        return tuple(f"{aggregate_text(named.call)} in {reason}" for named, reason in given)
     if not isinstance(node, GroupBy):
         return ()
     users = (named.call.user for named in node.aggregates)

@@ -18,22 +18,26 @@ from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop, TableChange
 from windrow.errors import AggregateError, WindrowError
+from windrow.optimizer.looked_up import covered
 from windrow.physical.closings import closings_of
 from windrow.physical.lower import contents_of
 from windrow.physical.slices import with_slices
 from windrow.physical.strategy import Strategy
+from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Node, Stream
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.intake import Intake
+from windrow.runtime.local.lookup_query import LookupQuery
 from windrow.runtime.local.measuring import Measuring
 from windrow.runtime.local.query import Query
 from windrow.runtime.local.sources import rows_table, source_of, tables_of
 from windrow.runtime.local.tables import TableStore
+from windrow.runtime.lookups import LookedUp, shown
 from windrow.runtime.sinks import sink_form, sink_of
 from windrow.session import Result, Session
 from windrow.types import Type
-from windrow.units import BEGINNING, FOREVER, parse_timestamp
+from windrow.units import BEGINNING, FOREVER, format_timestamp, parse_timestamp
 
 _BETWEEN_LOOKS = 0.25  # seconds
 
@@ -48,12 +52,12 @@ class Engine:
         self.dictionary = Dictionary()
         self.watermark: int = BEGINNING
         self._clock = clock or SystemClock()
-        self._dataflow = Dataflow(self.dictionary)
+        self._dataflow = Dataflow(self.dictionary, self.session.catalog.statistics)
         self._measuring = Measuring(self.session.catalog)
         self._intakes: dict[str, Intake] = {}
         self._tables: dict[str, TableStore] = {}
         self._sources: dict[str, Iterator[pa.Table]] = {}
-        self._queries: dict[str, Query] = {}
+        self._queries: dict[str, Query | LookupQuery] = {}
         self._heard: dict[str, int] = {}
         self._begun = False
         for entry in self.session.catalog.everything():
@@ -79,22 +83,46 @@ class Engine:
         self._sources[name.lower()] = _with_first(first, tables)
 
     @property
-    def queries(self) -> list[Query]:
+    def queries(self) -> list[Query | LookupQuery]:
         """The running queries, in the order they were created."""
         return list(self._queries.values())
 
-    def query(self, cql: str, name: str | None = None) -> Query:
+    def query(self, cql: str, name: str | None = None) -> Query | LookupQuery:
         """Keep the answer of a query up to date from now on."""
         name = name or next(free for n in count(1) if self.session.catalog.get(free := f"query{n}") is None)
         self.sql(f"CREATE QUERY {name} AS {cql}")
         return self._queries[name.lower()]
 
-    def __getitem__(self, name: str) -> Query:
+    def __getitem__(self, name: str) -> Query | LookupQuery:
         """A query by its name."""
         found = self._queries.get(name.lower())
         if found is None:
             raise WindrowError(f"there is no query {name}", f"queries here: {', '.join(self._queries) or 'none'}")
         return found
+
+    def lookup(self, cql: str, at: int | None = None) -> pa.Table:
+        """The answer of a query at once, from a synopsis that is kept for others: any window that it covers."""
+        synopses = self._dataflow.synopses()
+        found = LookedUp(covered(self.session.plan(cql), list(synopses)), self.dictionary)
+        instant = self.watermark - 1 if at is None else at
+        return shown(found, found.at(instant, self.watermark, [synopses[found.synopsis]]))
+
+    def looked_up(self, query: str, instant: int | None = None, ordered: bool = False) -> pa.Table:
+        """The answer of a query that is looked up; None asks for the newest that has not expired."""
+        found, held = self._dataflow.looked_up(query.lower())
+        earliest = found.earliest([held], self.watermark)
+        if instant is None:
+            instant = max(min(self.watermark - 1, self.last_row), earliest)
+        if instant < earliest:
+            hint = f"ask for {format_timestamp(earliest)} or later"
+            raise WindrowError(f"the answer at {format_timestamp(instant)} is not kept any more", hint)
+        return shown(found, found.at(instant, self.watermark, [held]), ordered)
+
+    def explained(self, query: str) -> Explanation:
+        """How a query that is looked up is kept now."""
+        entry = self.session.catalog.get(query)
+        assert isinstance(entry, QueryEntry) and entry.plan is not None, entry
+        return self.session.explanation(entry.name, entry.plan, self._dataflow.current_plan(query.lower()))
 
     def register_aggregate(
         self,
@@ -235,6 +263,10 @@ class Engine:
         assert entry.plan is not None, entry
         plan = self.session.optimized(entry.plan)
         strategy = Strategy(self.session.catalog.setting("strategy"))
+        if entry.is_on_lookup:
+            self._dataflow.add_lookup(entry.name.lower(), plan, self.watermark, strategy)
+            self._queries[entry.name.lower()] = LookupQuery(self, entry.name, plan)
+            return
         running = with_slices(plan, is_chosen=self.session.catalog.setting("optimizer") == "on")
         self._dataflow.add(entry.name.lower(), running, self.watermark, strategy)
         explanation = self.session.explanation(entry.name, entry.plan)

@@ -1,0 +1,200 @@
+"""Queries that are looked up: the plan in which their groups come from a synopsis that they share.
+
+Queries over the same rows by the same keys share one synopsis, whatever their windows and aggregates: it holds the
+aggregates of all, reaches as far back as the longest window, and is kept in the form that costs least for all of them
+(thesis 8.3.1, rules SS1 and SS2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import gcd
+from typing import NamedTuple
+
+from windrow.errors import WindrowError
+from windrow.plan.aggregates import traits_of
+from windrow.plan.analysis.lookups import LookupForm, Refusal, lookup_form, synopses_of, thresholds_of
+from windrow.plan.analysis.rates import Rates, Statistics
+from windrow.plan.analysis.synopses import Choice, Synopsis, Workload, chosen, is_indexed
+from windrow.plan.expressions import AggregateCall, Column, Expression, NamedAggregate, rename_columns
+from windrow.plan.functions import conjunction
+from windrow.plan.nodes import Filter, KeptSynopsis, Node, Threshold, WindowLookup, below_exchange
+from windrow.plan.rewrite import bottom_up
+from windrow.plan.windows import Range, RangeAgo, Unbounded, Window
+from windrow.units import SECOND, format_duration
+
+ASKED = 1.0  # times a second that a query is looked up, as long as nobody has measured it
+
+
+class _Kept(NamedTuple):
+    """What a synopsis is of: equal ones are shared. Rows are kept one by one, or in slices where all windows slide."""
+
+    rows: Node
+    keys: tuple[Expression, ...]
+    by_rows: bool
+    fades: bool
+    sliced: bool
+
+
+@dataclass(frozen=True)
+class _Query:
+    plan: Node
+    form: LookupForm
+
+    @property
+    def kept(self) -> _Kept:
+        calls = (named.call for named in self.form.groups.aggregates)
+        whole = any(synopses_of(call) == (Synopsis.QUANTILE,) for call in calls)  # needs every value
+        keys = tuple(key.expression for key in self.form.groups.keys)
+        sliced = self.form.window.slide is not None and not whole
+        return _Kept(self.form.rows, keys, self.form.by_rows, isinstance(self.form.window.extent, Unbounded), sliced)
+
+    @property
+    def thresholds(self) -> tuple[Threshold, ...]:
+        """Those that an index could answer: over windows of time that end now."""
+        is_suffix = isinstance(self.form.window.extent, Range) and self.form.window.slide is None
+        return thresholds_of(self.plan, self.form.groups) if is_suffix and self.form.groups.keys else ()
+
+
+def with_lookups(plans: Sequence[Node], statistics: Statistics) -> list[Node]:
+    """Plans of queries that are looked up and start together, over the synopses that they share."""
+    queries = [_Query(plan, _form(plan)) for plan in plans]
+    sharing: dict[_Kept, list[_Query]] = {}
+    for query in queries:
+        sharing.setdefault(query.kept, []).append(query)
+    synopses = {kept: _synopsis(kept, members, statistics) for kept, members in sharing.items()}
+    return [_over(query, synopses[query.kept]) for query in queries]
+
+
+def covered(plan: Node, synopses: Sequence[KeptSynopsis]) -> Node:
+    """A query over a synopsis that is kept; an error when none covers it."""
+    query = _Query(plan, _form(plan))
+    calls = {named.call for named in query.form.groups.aggregates}
+    of_same = [one for one in synopses if _is_of(query, one) and calls <= {named.call for named in one.aggregates}]
+    if not of_same:
+        hint = "create a query with these groups and aggregates, and REFRESH ON LOOKUP"
+        raise WindrowError("nothing that is kept answers this query", hint)
+    longest = max(of_same, key=lambda one: one.reach)
+    if query.form.reach > longest.reach:
+        kept = f"{longest.reach} rows" if longest.by_rows else format_duration(longest.reach)
+        raise WindrowError(f"the window begins before what is kept, which is {kept}", "ask for a shorter one")
+    return _over(query, longest)
+
+
+def synopsis_below(plan: Node) -> KeptSynopsis:
+    """The synopsis that a query is looked up in."""
+    return next(node for node in plan.walk() if isinstance(node, KeptSynopsis))
+
+
+def _is_of(query: _Query, synopsis: KeptSynopsis) -> bool:
+    kept = query.kept
+    fits = not synopsis.slice or all(edge % synopsis.slice == 0 for edge in _edges(query.form.window))
+    if not fits or kept.by_rows != synopsis.by_rows or kept.fades != (synopsis.reach == 0):
+        return False
+    return kept.rows == below_exchange(synopsis.input) and kept.keys == tuple(key.expression for key in synopsis.keys)
+
+
+def _form(plan: Node) -> LookupForm:
+    form = lookup_form(plan)
+    if isinstance(form, Refusal):
+        raise WindrowError(form.why, form.hint)
+    return form
+
+
+def _edges(window: Window) -> tuple[int, ...]:
+    """Windows begin and end at multiples of these; one that does not slide begins anywhere."""
+    extent, slide = window.extent, window.slide
+    if not isinstance(slide, int) or not isinstance(extent, Range | RangeAgo):
+        return (1,)
+    return (slide, extent.length) if isinstance(extent, Range) else (slide, extent.begin, extent.end)
+
+
+def _synopsis(kept: _Kept, members: Sequence[_Query], statistics: Statistics) -> KeptSynopsis:
+    calls = tuple(dict.fromkeys(named.call for query in members for named in query.form.groups.aggregates))
+    reach = 0 if kept.fades else max(query.form.reach for query in members)
+    slice = gcd(*(edge for query in members for edge in _edges(query.form.window))) if kept.sliced else 0
+    load = _workload(members, statistics)
+    choices = [choice_of(call, load) for call in calls]
+    indexes = [_index(call, members, load) for call in calls]
+    named = tuple(NamedAggregate(f"kept{number}", call) for number, call in enumerate(calls))
+    return KeptSynopsis(
+        kept.rows,
+        members[0].form.groups.keys,
+        named,
+        tuple(choice.synopsis.value for choice in choices),
+        tuple("; ".join(filter(None, (c.reason, index.reason))) for c, index in zip(choices, indexes, strict=True)),
+        reach,
+        kept.by_rows,
+        slice,
+        tuple(one.name for one, index in zip(named, indexes, strict=True) if index.is_used),
+    )
+
+
+def _workload(members: Sequence[_Query], statistics: Statistics) -> Workload:
+    """As expected before anything has been measured."""
+    rates, groups = Rates(statistics), members[0].form.groups
+    rate, number = rates.of(groups.input).rate, max(1.0, rates.of(groups).rows if groups.keys else 1.0)
+    widths = {max(1, _width(query.form, rate / number)) for query in members}
+    questions = ASKED * len(members)
+    return Workload(rate, questions * number, tuple(sorted(widths)), len(members), groups=int(number))
+
+
+def _width(form: LookupForm, rate: float) -> int:
+    """How many positions of a group a window has."""
+    if form.by_rows or isinstance(form.window.extent, Unbounded):
+        return form.reach if form.by_rows else 1
+    if isinstance(form.window.slide, int):
+        return form.reach // gcd(*_edges(form.window))
+    return int(rate * form.reach / SECOND)
+
+
+def choice_of(call: AggregateCall, load: Workload) -> Choice:
+    """How an aggregate is kept, of the ways that answer any window."""
+    among = synopses_of(call)
+    if len(among) == 1:
+        return Choice(among[0], 0.0, 0.0, _ONLY[among[0]])
+    return chosen(traits_of(call), load, among)
+
+
+_ONLY = {
+    Synopsis.INTERVAL: "interval: what merges, and cannot be subtracted",
+    Synopsis.QUANTILE: "quantile: any fraction over any window",
+    Synopsis.HISTOGRAM: "exponential histogram: buckets that double in size, within the error that is stated",
+    Synopsis.FADED: "faded: one value a group, which halves with every half-life",
+}
+
+
+class _Index(NamedTuple):
+    is_used: bool
+    reason: str
+
+
+def _index(call: AggregateCall, members: Sequence[_Query], load: Workload) -> _Index:
+    """Whether a collective index finds the groups that pass the thresholds that are asked of an aggregate."""
+    asking = sum(1 for query in members if _threshold(query, {call}) is not None)
+    if not asking:
+        return _Index(False, "")
+    is_used, compared = is_indexed(load.updates, ASKED * asking, float(load.groups))
+    having = f"{asking} threshold{'s' if asking > 1 else ''} in HAVING"
+    found = "a collective index finds the groups" if is_used else "every group is looked at"
+    negative = "; until a value is negative" if is_used and call.function == "SUM" else ""
+    return _Index(is_used, f"{having}: {found} ({compared}{negative})")
+
+
+def _threshold(query: _Query, calls: Collection[AggregateCall]) -> Threshold | None:
+    """The bound of a query on one of these aggregates."""
+    own = {named.name: named.call for named in query.form.groups.aggregates}
+    return next((one for one in query.thresholds if own[one.aggregate] in calls), None)
+
+
+def _over(query: _Query, synopsis: KeptSynopsis) -> Node:
+    """The query with its groups looked up; conditions on the keys of whole groups are checked afterwards."""
+    form = query.form
+    groups = form.groups
+    threshold = _threshold(query, {named.call for named in synopsis.aggregates if named.name in synopsis.indexed})
+    found: Node = WindowLookup(synopsis, groups.keys, groups.aggregates, form.window, threshold)
+    if form.later:
+        names = {key.expression.name: key.name for key in groups.keys if isinstance(key.expression, Column)}
+        found = Filter(found, conjunction([rename_columns(part, names) for part in form.later]))
+    return bottom_up(query.plan, lambda node: found if node == groups else None)

@@ -1,0 +1,99 @@
+"""From aggregate calls to the synopses that keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from windrow.batch.dictionary import Dictionary
+from windrow.operators.aggregates.user_functions import UserFunctions
+from windrow.operators.keep_synopsis import KeptColumn
+from windrow.plan.analysis.synopses import INDEX_LEVELS, Synopsis
+from windrow.plan.approximation import error_of
+from windrow.plan.expressions import AggregateCall, Literal
+from windrow.synopses import (
+    BasicInterval,
+    Interval,
+    IntervalStates,
+    Kept,
+    KeptAggregate,
+    Quantile,
+    Running,
+    RunningStates,
+    average_of_decimals,
+    average_of_doubles,
+    average_of_integers,
+    count,
+    maximum,
+    minimum,
+    sum_of_doubles,
+    sum_of_integers,
+)
+from windrow.synopses.apart import Apart, Fading, Histogram
+from windrow.synopses.quantile import Median
+from windrow.synopses.thresholds import ExtremeIndex, ThresholdIndex, WeightIndex
+from windrow.types import BINARY, STRING, DecimalType, is_integer
+
+_OF_WORDS: dict[Synopsis, Callable[[KeptAggregate], Kept]] = {
+    Synopsis.RUNNING: Running,
+    Synopsis.INTERVAL: Interval,
+    Synopsis.BASIC_INTERVAL: BasicInterval,
+}
+
+
+def kept_column(
+    call: AggregateCall, arguments: tuple[int, ...], kind: str, indexed: bool, dictionary: Dictionary
+) -> KeptColumn:
+    """An aggregate in a synopsis of a kind; `arguments` are the ordinals of its columns."""
+    index = (lambda: _index(call)) if indexed else None
+    if Synopsis(kind) in (Synopsis.HISTOGRAM, Synopsis.FADED):
+        return KeptColumn(arguments, apart=lambda: _apart(call), index=index)
+    return KeptColumn(arguments, kept=lambda: kept_in(call, Synopsis(kind), dictionary), index=index)
+
+
+def kept_in(call: AggregateCall, kind: Synopsis, dictionary: Dictionary) -> Kept:
+    """What keeps an aggregate by the positions of its elements."""
+    if call.user is not None:
+        user = call.user
+        functions = UserFunctions(
+            user.name, user.functions, user.vectorized, user.result, dictionary, user.failures.report
+        )
+        return RunningStates(functions) if kind is Synopsis.RUNNING else IntervalStates(functions)
+    if kind is Synopsis.QUANTILE:
+        of = call.arguments[0].type
+        return Median(of) if call.function == "MEDIAN" else Quantile(of, Fraction(str(_constant(call))))
+    return _OF_WORDS[kind](_aggregate(call, dictionary))
+
+
+def _aggregate(call: AggregateCall, dictionary: Dictionary) -> KeptAggregate:
+    if call.function == "COUNT":
+        return count()
+    of = call.arguments[0].type
+    if call.function in ("MIN", "MAX"):
+        extremum = minimum if call.function == "MIN" else maximum
+        return extremum(call.type, dictionary if call.type in (STRING, BINARY) else None)
+    is_exact = is_integer(of) or isinstance(of, DecimalType)
+    if call.function == "SUM":
+        return sum_of_integers(call.type) if is_exact else sum_of_doubles()
+    if isinstance(of, DecimalType) and isinstance(call.type, DecimalType):
+        return average_of_decimals(of, call.type)
+    return average_of_integers() if is_exact else average_of_doubles()
+
+
+def _apart(call: AggregateCall) -> Apart:
+    if call.function in ("APPROX_COUNT", "APPROX_SUM"):
+        return Histogram(float(error_of(call)), call.type, call.function == "APPROX_SUM")
+    return Fading(_constant(call), call.function.removeprefix("DECAYED_"))
+
+
+def _index(call: AggregateCall) -> ThresholdIndex:
+    if call.function in ("MIN", "MAX"):
+        return ExtremeIndex(call.function == "MAX")
+    return WeightIndex(INDEX_LEVELS, call.function == "SUM")
+
+
+def _constant(call: AggregateCall) -> Any:
+    constant = call.arguments[-1]
+    assert isinstance(constant, Literal), call
+    return constant.value

@@ -1,0 +1,192 @@
+"""Queries that are answered when somebody asks: which they can be, and what of their rows has to be kept.
+
+The lookup model of Arasu and Widom: a query is an aggregate over a window of a stream, by groups, and whatever can be
+computed from the groups. Its rows are kept in synopses by group, whatever the window; the window is looked up.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from windrow.plan.aggregates import MOST_DIGITS
+from windrow.plan.analysis.synopses import Synopsis
+from windrow.plan.expressions import AggregateCall, Call, Column, Expression, Literal, columns_of
+from windrow.plan.functions import conjuncts
+from windrow.plan.nodes import Alias, Distinct, Filter, GroupBy, Limit, Node, Project, Sort, Stream, Threshold, Windowed
+from windrow.plan.windows import Now, Range, RangeAgo, RowCount, Rows, Unbounded, Window
+from windrow.types import BINARY, STRING, DecimalType, is_integer, is_nested
+
+FADED = frozenset({"DECAYED_SUM", "DECAYED_COUNT", "DECAYED_AVG"})
+_MERGED = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
+_WRITE = "leave REFRESH ON LOOKUP away"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a query cannot be looked up, and what to do."""
+
+    why: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class LookupForm:
+    """The groups of a query, their window, and the rows that are kept for them."""
+
+    groups: GroupBy
+    window: Window
+    rows: Node
+    later: tuple[Expression, ...] = ()  # conditions on the keys that hold of whole groups: checked on what is found
+
+    @property
+    def by_rows(self) -> bool:
+        return isinstance(self.window.extent, Rows)
+
+    @property
+    def reach(self) -> int:
+        """How far back the window begins: in time, or in rows."""
+        extent, slide = self.window.extent, self.window.slide or 0
+        assert not isinstance(slide, RowCount)
+        if isinstance(extent, Rows):
+            return extent.count
+        return (extent.length if isinstance(extent, Range) else extent.begin if isinstance(extent, RangeAgo) else 1) + slide
+
+
+def groups_of(plan: Node) -> GroupBy | None:
+    """The groups that all of an answer is computed from."""
+    if isinstance(plan, Filter | Project | Alias | Sort | Limit | Distinct):
+        return groups_of(plan.input)
+    return plan if isinstance(plan, GroupBy) else None
+
+
+def lookup_form(plan: Node) -> LookupForm | Refusal:
+    groups = groups_of(plan)
+    if groups is None:
+        return Refusal("only aggregates are looked up", f"aggregate the rows of a window, or {_WRITE}")
+    for named in groups.aggregates:
+        if not synopses_of(named.call):
+            known = "COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE, APPROX_COUNT, APPROX_SUM and DECAYED_..."
+            return Refusal(f"{named.call.function} cannot be looked up", f"{known} can: {_WRITE} for others")
+    faded = {named.call.function in FADED for named in groups.aggregates}
+    return _over_stream(groups) if faded == {True} else _over_window(groups)
+
+
+def _over_stream(groups: GroupBy) -> LookupForm | Refusal:
+    """Aggregates that fade have no window."""
+    below, window = groups.input, Window(Unbounded())
+    while isinstance(below, Filter | Project | Alias):
+        below = below.input
+    if not isinstance(below, Stream) or below.lifetime is not None:
+        return Refusal("a DECAYED aggregate fades by itself, over all rows of one stream", "read the stream without [...]")
+    return LookupForm(groups, window, groups.input)
+
+
+def _over_window(groups: GroupBy) -> LookupForm | Refusal:
+    below, filters = groups.input, []
+    while isinstance(below, Filter | Project | Alias):
+        filters += [below] if isinstance(below, Filter) else []
+        below = below.input
+    if not isinstance(below, Windowed) or not isinstance(below.input, Stream) or below.input.lifetime is not None:
+        return Refusal("only aggregates over one window of one stream are looked up", _WRITE)
+    if any(named.call.function in FADED for named in groups.aggregates):
+        return Refusal("DECAYED aggregates have no window, the others have one", "write two queries")
+    window = below.window
+    if window.internal or isinstance(window.slide, RowCount) or not isinstance(window.extent, Range | RangeAgo | Now | Rows):
+        return Refusal("this window cannot be looked up", f"write [RANGE ...] or [ROWS ...], or {_WRITE}")
+    within = [named.call.function for named in groups.aggregates if synopses_of(named.call) == (Synopsis.HISTOGRAM,)]
+    if within and (not isinstance(window.extent, Range) or window.slide is not None):
+        return Refusal(f"{within[0]} is looked up over windows that end now", f"write [RANGE ...] without SLIDE, or {_WRITE}")
+    if isinstance(window.extent, Rows):
+        return _over_rows(groups, below, filters)
+    return LookupForm(groups, window, _without(groups.input, below))
+
+
+def _over_rows(groups: GroupBy, windowed: Windowed, filters: list[Filter]) -> LookupForm | Refusal:
+    """Rows are counted by group: then a condition on the keys keeps whole groups, and any other would miss some."""
+    keys = [key.expression.name for key in groups.keys if isinstance(key.expression, Column)]
+    partition = windowed.window.partition
+    by_key = len(keys) == len(groups.keys) and set(keys) == set(partition)
+    conditions = [part for one in filters for part in conjuncts(one.predicate)]
+    if windowed.window.slide is not None or not by_key or any(not columns_of(part) <= {*keys} for part in conditions):
+        hint = f"write [PARTITION BY k ROWS n] and GROUP BY k, with no SLIDE and no WHERE on other columns, or {_WRITE}"
+        return Refusal("rows that are looked up are counted by group", hint)
+    return LookupForm(groups, windowed.window, windowed.input, tuple(conditions))
+
+
+def _without(plan: Node, windowed: Windowed) -> Node:
+    """The rows as they are before the window."""
+    return windowed.input if plan is windowed else plan.with_inputs(_without(plan.inputs[0], windowed))
+
+
+def synopses_of(call: AggregateCall) -> tuple[Synopsis, ...]:
+    """In which synopses an aggregate can be looked up, over any window; none for one that cannot be."""
+    if call.user is not None:
+        if not call.user.has("merge"):
+            return ()
+        return (Synopsis.INTERVAL, Synopsis.RUNNING) if call.user.is_subtractable else (Synopsis.INTERVAL,)
+    if call.function in FADED:
+        return (Synopsis.FADED,)
+    if call.distinct and call.function not in ("MIN", "MAX"):
+        return ()
+    type = call.arguments[0].type if call.arguments else None
+    if call.function in ("APPROX_COUNT", "APPROX_SUM"):
+        is_whole = call.function == "APPROX_COUNT" or (type is not None and _is_whole(call))
+        return (Synopsis.HISTOGRAM,) if is_whole else ()
+    if call.function in ("MEDIAN", "QUANTILE"):
+        is_wide = isinstance(type, DecimalType) and type.precision > MOST_DIGITS
+        has_order = type is not None and type not in (STRING, BINARY) and not is_nested(type) and not is_wide
+        return (Synopsis.QUANTILE,) if has_order else ()
+    if call.function not in _MERGED:
+        return ()
+    merged = (Synopsis.INTERVAL, Synopsis.BASIC_INTERVAL)
+    return merged if call.function in ("MIN", "MAX") else (*merged, Synopsis.RUNNING)
+
+
+def thresholds_of(plan: Node, groups: GroupBy) -> tuple[Threshold, ...]:
+    """What HAVING asks of whole numbers: one-sided bounds, each of which every group of the answer passes."""
+    while not isinstance(plan, Filter) or plan.input is not groups:
+        if plan is groups:
+            return ()
+        plan = plan.inputs[0]
+    calls = {named.name: named.call for named in groups.aggregates}
+    found = (_threshold(part, calls) for part in conjuncts(plan.predicate))
+    return tuple(one for one in found if one is not None)
+
+
+_TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
+
+
+def _threshold(part: Expression, calls: dict[str, AggregateCall]) -> Threshold | None:
+    if not isinstance(part, Call) or part.function not in _TURNED:
+        return None
+    side, other = part.arguments
+    sign = part.function
+    if isinstance(side, Literal):
+        side, other, sign = other, side, _TURNED[sign]
+    if not isinstance(side, Column) or side.name not in calls or not isinstance(other, Literal):
+        return None
+    call, bound = calls[side.name], other.value
+    if not _is_indexed(call, above=sign in (">", ">=")) or isinstance(bound, bool | str | bytes | float | None):
+        return None
+    scale = call.type.scale if isinstance(call.type, DecimalType) else 0
+    unit = Fraction(bound) * 10**scale
+    if sign in (">", "<="):  # x > c is x > ⌊c⌋, and x <= c is x < ⌊c⌋ + 1
+        return Threshold(side.name, sign == ">", math.floor(unit) + (sign == "<="))
+    return Threshold(side.name, sign == ">=", math.ceil(unit) - (sign == ">="))
+
+
+def _is_indexed(call: AggregateCall, above: bool) -> bool:
+    """Whether a collective index knows which groups are above a bound, or below it."""
+    if call.user is not None or call.distinct:
+        return False
+    if call.function == "COUNT":
+        return True
+    wanted = {"SUM": (True, False), "MAX": (True,), "MIN": (False,)}.get(call.function, ())
+    return above in wanted and _is_whole(call)
+
+
+def _is_whole(call: AggregateCall) -> bool:
+    of = call.arguments[0].type
+    return is_integer(of) or (isinstance(of, DecimalType) and of.precision <= MOST_DIGITS)
