@@ -95,7 +95,7 @@ def test_the_thesis_break_even_of_the_basic_interval_synopsis():
 
 def test_another_synopsis_takes_over_only_when_the_workload_has_changed_for_long():
     many, few = Workload(1e5, 1e5, MANY), Workload(1e5, 10.0, MANY)
-    watch = Watch(MAX, many)
+    watch = Watch(MAX, chosen(MAX, many))
     assert watch.choice.synopsis is Synopsis.INTERVAL
     assert [watch.look(few) for _ in range(4)] == [None] * 4
     assert watch.look(many) is None, "a short change is over"

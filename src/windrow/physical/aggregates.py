@@ -38,6 +38,7 @@ from windrow.operators.aggregates.partials import (
 )
 from windrow.operators.slice_summaries import Cut
 from windrow.plan.aggregates import AGGREGATES
+from windrow.plan.analysis.lookups import FADED
 from windrow.plan.analysis.slices import SliceForm, slice_form
 from windrow.plan.approximation import error_of, registers_of
 from windrow.plan.expressions import AggregateCall, Cast, Expression, Literal
@@ -72,7 +73,7 @@ def _user_defined(user: UserAggregate, columns: tuple[int, ...], dictionary: Dic
 
 def partial_of(call: AggregateCall, column: int | None) -> Partial:
     """What the rows of a slice add up to for a call."""
-    if call.function == "COUNT":
+    if is_count(call):
         return CountPartial(column)
     assert column is not None, call
     if call.function in ("MIN", "MAX"):
@@ -87,15 +88,15 @@ def merged(call: AggregateCall, columns: Sequence[int], dictionary: Dictionary) 
         return _items(call, tuple(columns), dictionary)
     if slice_form(call) is not SliceForm.PARTIAL:
         return _of_counters(call, first, columns[1], dictionary)
-    if call.function == "COUNT":
+    if is_count(call):
         return CountOfPartials(first)
     if call.function in ("MIN", "MAX"):
         return _extremum(call, first)
     if not _is_exact(call):
         rest = tuple(columns[1:])
-        return FloatSum(first, rest) if call.function == "SUM" else FloatAverage(first, rest)
+        return FloatSum(first, rest) if is_sum(call) else FloatAverage(first, rest)
     of = call.arguments[0].type
-    if call.function == "SUM":
+    if is_sum(call):
         return IntegerSum(first, call.type, columns[1])
     if isinstance(of, DecimalType) and isinstance(call.type, DecimalType):
         return DecimalAverage(first, of, call.type, columns[1])
@@ -130,6 +131,15 @@ def _items(call: AggregateCall, columns: tuple[int, ...], dictionary: Dictionary
     return FrequentItems(columns, call.type, dictionary, _parameter(call.arguments[0]))
 
 
+def is_count(call: AggregateCall) -> bool:
+    """Also within an error: where every change is told, the exact value costs no more."""
+    return call.function in ("COUNT", "APPROX_COUNT")
+
+
+def is_sum(call: AggregateCall) -> bool:
+    return call.function in ("SUM", "APPROX_SUM")
+
+
 def _is_exact(call: AggregateCall) -> bool:
     of = call.arguments[0].type
     return is_integer(of) or isinstance(of, DecimalType)
@@ -154,7 +164,7 @@ def times_of(call: AggregateCall) -> tuple[Expression, ...]:
 
 def _over_all(call: AggregateCall, column: int | None, time: int | None, dictionary: Dictionary) -> Aggregate:
     name = call.function
-    if name == "COUNT":
+    if is_count(call):
         return Count(column)
     assert column is not None, call
     if name in ("MIN", "MAX"):
@@ -187,14 +197,14 @@ def _extremum(call: AggregateCall, column: int) -> Aggregate:
 def _numeric(call: AggregateCall, column: int) -> Aggregate:
     of = call.arguments[0].type
     exact = is_integer(of) or isinstance(of, DecimalType)
-    if call.function == "SUM":
+    if is_sum(call):
         return IntegerSum(column, call.type) if exact else FloatSum(column)
     if call.function == "AVG":
         if isinstance(of, DecimalType) and isinstance(call.type, DecimalType):
             return DecimalAverage(column, of, call.type)
         return IntegerAverage(column) if exact else FloatAverage(column)
-    hint = "COUNT, SUM, AVG, MIN, MAX, VAR, STDDEV, MEDIAN, QUANTILE, TOP, FIRST and LAST are"
-    raise WindrowError(f"{call.function} is not computed by this version", hint)
+    assert call.function in FADED, call
+    raise WindrowError(f"{call.function} changes all the time, and cannot be told", "add REFRESH ON LOOKUP")
 
 
 def _fraction(call: AggregateCall) -> Fraction:

@@ -21,6 +21,7 @@ from windrow.plan.nodes import (
     OutputStream,
     Project,
     Sort,
+    WindowLookup,
 )
 from windrow.plan.schema import unqualified
 
@@ -47,11 +48,14 @@ def bound_of(node: GroupBy, call: AggregateCall) -> str | None:
     """What is certain about an aggregate of a group-by; None for one that is always exact."""
     if call.function == "FREQUENT":
         return f"every item has more rows than the threshold, at least count and at most most; {_MISSING}"
-    if call.user is not None or not AGGREGATES[call.function].approximate or call.function in _OF_OTHERS:
+    if call.user is not None or not AGGREGATES[call.function].approximate:
         return None
+    if isinstance(node, WindowLookup):
+        return _looked_up(call)
     if call.function == "APPROX_COUNT_DISTINCT":
         return f"within {_percent(call)} in 95 of 100 answers" if registers_of(call) is not None else "exact"
-    if not isinstance(node, MergeGroups) and not is_summarised(node):
+    is_exact = call.function in ("APPROX_COUNT", "APPROX_SUM") or not isinstance(node, MergeGroups)
+    if is_exact and not is_summarised(node):
         return "exact"
     if call.function == "APPROX_TOP":
         return f"an item has at least count rows and at most most, which is up to {_percent(call)} of all rows more"
@@ -64,6 +68,10 @@ def kept_for(node: GroupBy, call: AggregateCall) -> str:
         size = call.arguments[1]
         assert isinstance(size, Literal), call
         return f"the {size.value!r} most frequent values of each sub-window and group"
+    if isinstance(node, WindowLookup):
+        return "what the synopsis below says"
+    if call.function in ("APPROX_COUNT", "APPROX_SUM"):
+        return "one value a group: rows that leave are subtracted"
     if call.function == "APPROX_COUNT_DISTINCT":
         registers = registers_of(call)
         return "a counter a value" if registers is None else f"{1 << registers:,} registers a group"
@@ -72,7 +80,12 @@ def kept_for(node: GroupBy, call: AggregateCall) -> str:
     return f"at most {math.ceil(1 / error_of(call)):,} values of each slice and group"
 
 
-_OF_OTHERS = frozenset({"APPROX_COUNT", "APPROX_SUM"})
+def _looked_up(call: AggregateCall) -> str:
+    """What is certain about what a synopsis gives."""
+    if call.function.startswith("DECAYED"):
+        return "up to the rounding of floating-point numbers"
+    null = "; null while a negative value is in the window" if call.function == "APPROX_SUM" else ""
+    return f"within {_percent(call)}{null}"
 
 
 def _percent(call: AggregateCall) -> str:

@@ -21,7 +21,7 @@ from windrow.plan.nodes import Alias, Filter, GroupBy, Node, Project, Stream, Wi
 from windrow.plan.windows import RowCount, Rows, Window
 from windrow.types import DecimalType
 
-_PARTIAL = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
+_PARTIAL = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX", "APPROX_COUNT", "APPROX_SUM"})
 _COUNTED = frozenset({"MEDIAN", "QUANTILE", "TOP", "APPROX_COUNT_DISTINCT"})
 _SUMMARISED = frozenset({"FREQUENT", "APPROX_MEDIAN", "APPROX_QUANTILE", "APPROX_TOP"})
 

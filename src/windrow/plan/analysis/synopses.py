@@ -104,12 +104,13 @@ def alternatives(traits: Traits, workload: Workload) -> list[Choice]:
     w, n = workload, workload.positions
     windows = len(set(w.widths))
     some = f"{windows} windows" if windows > 1 else "one window"
+    each = f"any of {some}" if windows > 1 else some
     mean = sum(max(1.0, math.log2(width)) for width in w.widths) / len(w.widths)
     passes = w.lookups / max(1, w.together)
     widest = max(w.widths)
     gamma = partitions(w.widths)
     found = [
-        _choice(Synopsis.INTERVAL, w, 2, mean, 2 * n, f"merges about {mean:.0f} dyadic intervals for any of {some}"),
+        _choice(Synopsis.INTERVAL, w, 2, mean, 2 * n, f"merges about {mean:.0f} dyadic intervals for {each}"),
         _choice(
             Synopsis.BASIC_INTERVAL, w, 1, passes * widest / max(w.lookups, 1e-9), n,
             f"one pass over {widest} positions answers the {w.together} queries of a moment",
@@ -117,11 +118,11 @@ def alternatives(traits: Traits, workload: Workload) -> list[Choice]:
         _choice(
             Synopsis.LANDMARK, w, 4 * len(gamma), 2,
             2 * sum(gamma) if w.is_suffix else 3 * len(gamma) * n,
-            f"two merges for any of {some}, whose widths make {len(gamma)} partition{'s' * (len(gamma) > 1)}",
+            f"two merges for {each}, whose widths make {len(gamma)} partition{'s' * (len(gamma) > 1)}",
         ),
     ]  # fmt: skip
     if traits.subtractable:
-        found.append(_choice(Synopsis.RUNNING, w, 1, 1, n, f"any of {some} is the difference of two running values"))
+        found.append(_choice(Synopsis.RUNNING, w, 1, 1, n, f"{each} is the difference of two running values"))
     if w.is_suffix and windows == 1:
         found.append(_choice(Synopsis.TWO_STACKS, w, 3, 2, 2 * n, "there is one window, and it ends now"))
     if w.is_suffix and traits.subtractable:

@@ -96,7 +96,7 @@ def describe_operator(node: Node) -> str:
     if isinstance(node, SemiJoin | AntiJoin):
         return _exists(node)
     if isinstance(node, WindowLookup):
-        return f"{_group_by(node)} over [{window_text(node.window)}]"
+        return f"{_group_by(node)} over {window_text(node.window)}"
     if isinstance(node, GroupBy | SlicePartials | SliceSummaries | KeptSynopsis):
         return _group_by(node)
     if isinstance(node, LastSubWindows):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from windrow.batch import Batch, Dictionary, Segment
 from windrow.operators.keep_synopsis import KeepSynopsis, Summaries
@@ -52,12 +51,19 @@ class Dataflow:
             return self._lookups[name], self._held(self.roots[name])
         plan = next(plans[name] for plans in self._new_lookups.values() if name in plans)
         (alone,) = with_lookups([plan], self._statistics)
-        return LookedUp(alone, self._dictionary), self._held(Lowering(self._dictionary).lower(synopsis_below(alone)))
+        return LookedUp(alone, self._dictionary), self._empty(alone)
+
+    def _empty(self, plan: Node) -> Held:
+        return self._held(Lowering(self._dictionary).lower(synopsis_below(plan)))
 
     def synopses(self) -> dict[KeptSynopsis, Held]:
         """All that windows can be looked up in."""
         nodes = {id(root): root for name, root in self.roots.items() if name in self._lookups}
-        return {self._rechoosing[id(node)].plan: self._held(node) for node in nodes.values()}
+        found = {self._rechoosing[id(node)].plan: self._held(node) for node in nodes.values()}
+        for plans in self._new_lookups.values():
+            for plan in with_lookups(list(plans.values()), self._statistics):
+                found.setdefault(synopsis_below(plan), self._empty(plan))
+        return found
 
     def current_plan(self, name: str) -> Node:
         """A query that is looked up, with its synopsis as it is kept at present."""
@@ -80,11 +86,9 @@ class Dataflow:
                 self.roots |= {name: lowering.lower(plan) for name, plan in zip(plans, shared, strict=True)}
         self._new.clear()
         for (start, strategy), plans in self._new_lookups.items():
-            self._begin_lookups(plans, self._lowerings.setdefault((start, strategy), self._lowering(strategy)))
+            lowering = self._lowerings.setdefault((start, strategy), Lowering(self._dictionary, strategy))
+            self._begin_lookups(plans, lowering)
         self._new_lookups.clear()
-
-    def _lowering(self, strategy: Strategy) -> Lowering:
-        return Lowering(self._dictionary, strategy)
 
     def _begin_lookups(self, plans: Mapping[str, Node], lowering: Lowering) -> None:
         for name, plan in zip(plans, with_lookups(list(plans.values()), self._statistics), strict=True):
@@ -92,9 +96,7 @@ class Dataflow:
             self._lookups[name] = LookedUp(plan, self._dictionary)
             if id(root) not in self._rechoosing:
                 _, state = self._held(root)
-                self._rechoosing[id(root)] = Rechoosing(
-                    synopsis_below(plan), state, len(plans), self._dictionary
-                )
+                self._rechoosing[id(root)] = Rechoosing(synopsis_below(plan), state, len(plans), self._dictionary)
 
     def step(self, inputs: Mapping[str, Batch], segment: Segment) -> dict[str, Batch]:
         """The changes of every query in a segment, given all rows of the sources in it."""

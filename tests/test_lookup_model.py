@@ -1,0 +1,253 @@
+"""Queries that are looked up give, at every instant that can be asked for, what SQL gives over the rows in view."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from generated_streams import START
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from local_runs import table_of
+from shard_runs import ShardsInProcess
+from sql_oracle import Row, answer_at, normal_row
+from sub_windows import DECLARATION, HALF, SCHEMA, streams
+
+import windrow
+from windrow.errors import WindrowError
+from windrow.optimizer import looked_up
+from windrow.plan.analysis import lookups
+from windrow.plan.analysis.synopses import Synopsis
+from windrow.runtime.local import Engine, rechoosing
+from windrow.types import BIGINT
+from windrow.units import FOREVER
+
+Asked = tuple[str, bool]  # the text of a query, and whether the past can be asked for
+
+
+
+
+aggregates = st.lists(
+    st.sampled_from(
+        ["COUNT(*)", "COUNT(x)", "SUM(x)", "SUM(w)", "AVG(x)", "AVG(w)", "MIN(x)", "MAX(y)", "MEDIAN(x)",
+         "QUANTILE(x, 0.9)", "MAX(w)", "MIN(ts)"]
+    ),
+    min_size=1, max_size=3, unique=True,
+)  # fmt: skip
+bounds = st.sampled_from(
+    ["COUNT(*) > 2", "COUNT(x) >= 2", "COUNT(*) < 3", "SUM(x) > 5", "SUM(x) <= 4", "4 < SUM(x)", "SUM(x) > 4.5",
+     "MAX(x) > 3", "SUM(x - 4) > 1", "SUM(x - 4) < 0", "MIN(x) < 2", "MIN(x) > 1", "MAX(x) >= 7 AND COUNT(*) > 1", "SUM(x) > -1"]
+)  # fmt: skip
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> str:
+    length, slide = draw(st.integers(1, 12)), draw(st.sampled_from([0, 0, 1, 2, 3]))
+    ago = draw(st.sampled_from([0, 0, 0, 2]))
+    extent = f"FROM {(length + ago) * 500} MILLISECONDS TO {ago * 500} MILLISECONDS AGO" if ago else None
+    return f"[RANGE {extent or f'{length * 500} MILLISECONDS'}{f' SLIDE {slide * 500} MILLISECONDS' if slide else ''}]"
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> Asked:
+    listed, keyed = draw(aggregates), draw(st.booleans())
+    key, group = ("k, ", " GROUP BY k") if keyed else ("", "")
+    having = f" HAVING {draw(bounds)}" if keyed and draw(st.booleans()) else ""
+    rows = draw(st.sampled_from(["", " WHERE x <> 1", " WHERE k = 'a'"]))
+    if draw(st.integers(0, 3)) == 0:
+        by = "PARTITION BY k " if keyed else ""
+        columns = ", ".join(one.replace("w", "x") for one in dict.fromkeys(listed))
+        where = " WHERE k <> 'b'" if keyed and rows else ""
+        return f"SELECT {key}{columns} FROM s [{by}ROWS {draw(st.integers(1, 5))}]{where}{group}{having}", False
+    source = f"(SELECT ts, k, x, y, CAST(x AS DOUBLE) / 3 AS w FROM s {draw(windows())}) AS q"
+    return f"SELECT {key}{', '.join(listed)} FROM {source}{rows}{group}{having}", True
+
+
+def engines(shards: int) -> Any:
+    return Engine() if shards == 0 else ShardsInProcess(shards, forgetful=True)
+
+
+def steps(engine: Any, rows: Sequence[Row], cuts: Sequence[int]) -> Iterator[int]:
+    """Push rows piece by piece; gives how far the stream is final after each."""
+    done = 0
+    for edge in [*sorted({START + cut * HALF for cut in cuts}), None]:
+        upto = len(rows) if edge is None else sum(1 for row in rows if row["ts"] < edge)
+        if upto > done:
+            engine.push("s", table_of(rows[done:upto], SCHEMA))
+            done = upto
+        engine.step()
+        yield engine.watermark
+
+
+def bag(table: Any) -> Counter[Any]:
+    return Counter(normal_row(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def check(engine: Any, asked: Sequence[Asked], rows: list[Row], cuts: Sequence[int]) -> None:
+    engine.sql(DECLARATION)
+    running = [engine.query(f"{text} REFRESH ON LOOKUP", name=f"q{n}") for n, (text, _) in enumerate(asked)]
+    plans = [engine.session.catalog.get(f"q{n}").plan for n in range(len(asked))]
+    for final in steps(engine, rows, cuts):
+        there = [row for row in rows if row["ts"] < final]
+        for query, plan, (text, has_past) in zip(running, plans, asked, strict=True):
+            for back in (0, 1, HALF) if has_past and final > START else (0,):
+                now = final - 1 - back
+                wanted = answer_at(plan, {"s": there}, {"s": SCHEMA}, now) if there else None
+                try:
+                    found = bag(query.answer(now if back else None))
+                except WindrowError as error:
+                    assert back and "not kept any more" in str(error), text
+                    continue
+                if wanted is not None:
+                    assert found == wanted, (text, now)
+
+
+@settings(max_examples=250)
+@given(
+    rows=streams(most=40),
+    asked=st.lists(queries(), min_size=1, max_size=5),
+    cuts=st.lists(st.integers(0, 24), max_size=6),
+    indexed=st.booleans(),
+    kind=st.sampled_from([None, *Synopsis]),
+    watched=st.booleans(),
+)
+def test_what_sql_gives(
+    rows: list[Row], asked: list[Asked], cuts: list[int], indexed: bool, kind: Synopsis | None, watched: bool
+) -> None:
+    """Whatever the planner chooses, and however often it changes its mind."""
+    with pytest.MonkeyPatch.context() as patch:
+        if indexed:
+            patch.setattr(looked_up, "is_indexed", lambda *rates: (True, "always"))
+        if watched:
+            patch.setattr(rechoosing, "_BETWEEN_LOOKS", 1)
+            patch.setattr("windrow.plan.analysis.synopses._PATIENCE", 1)
+        if kind is not None:
+            _only(patch, kind)
+        check(Engine(), asked, rows, cuts)
+
+
+def _only(patch: pytest.MonkeyPatch, kind: Synopsis) -> None:
+    """Let the planner have no choice where this one is possible."""
+    possible = lookups.synopses_of
+
+    def one_of(call: Any) -> tuple[Synopsis, ...]:
+        found = possible(call)
+        return (kind,) if kind in found else found
+
+    patch.setattr(looked_up, "synopses_of", one_of)
+    patch.setitem(looked_up._ONLY, kind, f"{kind.value}: no choice")
+
+
+def test_a_query_is_found_in_what_is_kept_for_others() -> None:
+    engine = Engine()
+    engine.sql(DECLARATION)
+    engine.query("SELECT k, SUM(x), MAX(x) FROM s [RANGE 1 MINUTE] GROUP BY k REFRESH ON LOOKUP")
+    rows = [{"ts": START + n * HALF, "k": "ab"[n % 2], "x": n, "y": None} for n in range(60)]
+    engine.push("s", table_of(rows, SCHEMA))
+    engine.step()
+    final = engine.watermark
+    for text in ("SELECT k, SUM(x) FROM s [RANGE 3 SECONDS] GROUP BY k",
+                 "SELECT k, MAX(x) + SUM(x) AS t FROM s [RANGE FROM 20 SECONDS TO 5 SECONDS AGO] GROUP BY k",
+                 "SELECT k FROM s [RANGE 5 SECONDS] GROUP BY k HAVING SUM(x) > 300"):  # fmt: skip
+        plan = engine.session.plan(text)
+        there = [row for row in rows if row["ts"] < final]
+        assert bag(engine.lookup(text)) == answer_at(plan, {"s": there}, {"s": SCHEMA}, final - 1), text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT k, SUM(x) FROM s [RANGE 2 MINUTES] GROUP BY k", "begins before what is kept, which is 1 MINUTE"),
+        ("SELECT k, AVG(x) FROM s [RANGE 1 SECOND] GROUP BY k", "nothing that is kept answers"),
+        ("SELECT y, SUM(x) FROM s [RANGE 1 SECOND] GROUP BY y", "nothing that is kept answers"),
+        ("SELECT x FROM s [RANGE 1 SECOND]", "only aggregates are looked up"),
+    ],
+)
+def test_what_is_not_kept_is_refused(text: str, message: str) -> None:
+    engine = Engine()
+    engine.sql(DECLARATION)
+    engine.query("SELECT k, SUM(x) FROM s [RANGE 1 MINUTE] GROUP BY k REFRESH ON LOOKUP")
+    engine.push("s", table_of([{"ts": START, "k": "a", "x": 1, "y": None}], SCHEMA))
+    engine.step()
+    with pytest.raises(WindrowError, match=message):
+        engine.lookup(text)
+
+
+@settings(max_examples=60)
+@given(rows=streams(most=60), cuts=st.lists(st.integers(0, 24), max_size=6), length=st.integers(1, 12))
+def test_within_the_error(rows: list[Row], cuts: list[int], length: int) -> None:
+    """COUNT and SUM of whole numbers that are not negative; and the same where every change is told, exactly."""
+    engine = Engine()
+    engine.sql(DECLARATION)
+    listed = "k, APPROX_COUNT(x, 0.2) AS n, APPROX_SUM(x, 0.2) AS t"
+    window = f"[RANGE {length * 500} MILLISECONDS]"
+    query = engine.query(f"SELECT {listed} FROM s {window} GROUP BY k REFRESH ON LOOKUP")
+    told = engine.query(f"SELECT {listed} FROM s {window} GROUP BY k")
+    exact = engine.session.plan(f"SELECT k, COUNT(x) AS n, COALESCE(SUM(x), 0) AS t FROM s {window} GROUP BY k")
+    for final in steps(engine, rows, cuts):
+        there = [row for row in rows if row["ts"] < final]
+        if not there:
+            continue
+        wanted = {row[0]: row[1:] for row in answer_at(exact, {"s": there}, {"s": SCHEMA}, final - 1)}
+        assert {row["k"]: (row["n"], row["t"] or 0) for row in told.answer().to_pylist()} == wanted
+        found = {row["k"]: (row["n"], row["t"]) for row in query.answer().to_pylist()}
+        assert found.keys() == wanted.keys()
+        for key, values in wanted.items():
+            assert all(abs(one - right) <= 0.2 * right for one, right in zip(found[key], values, strict=True))
+
+
+@settings(max_examples=60)
+@given(rows=streams(most=40), cuts=st.lists(st.integers(0, 24), max_size=6), half=st.integers(1, 9))
+def test_fading(rows: list[Row], cuts: list[int], half: int) -> None:
+    engine = Engine()
+    engine.sql(DECLARATION)
+    life = f"INTERVAL {half * 500} MILLISECONDS"
+    listed = ", ".join(f"DECAYED_{name}(x, {life}) AS {name.lower()}" for name in ("SUM", "COUNT", "AVG"))
+    query = engine.query(f"SELECT k, {listed} FROM s GROUP BY k REFRESH ON LOOKUP")
+    for final in steps(engine, rows, cuts):
+        wanted: dict[Any, list[float]] = {}
+        for row in rows:
+            if row["ts"] < final:
+                total = wanted.setdefault(row["k"], [0.0, 0.0])
+                weight = 2.0 ** -((final - 1 - row["ts"]) / (half * HALF)) if row["x"] is not None else 0.0
+                total[0] += weight * (row["x"] or 0)
+                total[1] += weight
+        found = {row["k"]: row for row in query.answer().to_pylist()}
+        assert found.keys() == wanted.keys()
+        for key, (total, weight) in wanted.items():
+            assert found[key]["count"] == pytest.approx(weight)
+            if weight:
+                assert found[key]["sum"] == pytest.approx(total)
+                assert found[key]["avg"] == pytest.approx(total / weight)
+            else:
+                assert found[key]["sum"] is found[key]["avg"] is None
+
+
+def test_a_negative_value_makes_an_approximate_sum_null_until_it_leaves() -> None:
+    engine = Engine()
+    engine.sql(DECLARATION)
+    query = engine.query("SELECT APPROX_SUM(x, 0.1) AS t FROM s [RANGE 3 SECONDS] REFRESH ON LOOKUP")
+    found = []
+    for second, x in enumerate([1, -1, 2, 2, 2, 2, 2]):
+        engine.push("s", table_of([{"ts": START + 2 * second * HALF, "k": "a", "x": x, "y": None}], SCHEMA))
+        engine.step()
+        found += query.answer()["t"].to_pylist()
+    assert found == [0, 1, None, None, None, 6, 6]
+
+
+def test_what_fades_is_not_told() -> None:
+    engine = Engine()
+    engine.sql(DECLARATION)
+    with pytest.raises(WindrowError, match="add REFRESH ON LOOKUP"):
+        engine.query("SELECT DECAYED_SUM(x, INTERVAL 1 MINUTE) FROM s")
+
+
+def test_it_tells_nothing_by_itself() -> None:
+    engine = Engine()
+    engine.sql(DECLARATION)
+    query = engine.query("SELECT SUM(x) FROM s [RANGE 1 MINUTE] REFRESH ON LOOKUP")
+    for ask in (query.changes, lambda: query.subscribe(print)):
+        with pytest.raises(WindrowError, match="tells no changes"):
+            ask()
