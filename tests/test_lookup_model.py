@@ -15,18 +15,13 @@ from shard_runs import ShardsInProcess
 from sql_oracle import Row, answer_at, normal_row
 from sub_windows import DECLARATION, HALF, SCHEMA, streams
 
-import windrow
 from windrow.errors import WindrowError
 from windrow.optimizer import looked_up
 from windrow.plan.analysis import lookups
 from windrow.plan.analysis.synopses import Synopsis
 from windrow.runtime.local import Engine, rechoosing
-from windrow.types import BIGINT
-from windrow.units import FOREVER
 
 Asked = tuple[str, bool]  # the text of a query, and whether the past can be asked for
-
-
 
 
 aggregates = st.lists(
@@ -38,7 +33,8 @@ aggregates = st.lists(
 )  # fmt: skip
 bounds = st.sampled_from(
     ["COUNT(*) > 2", "COUNT(x) >= 2", "COUNT(*) < 3", "SUM(x) > 5", "SUM(x) <= 4", "4 < SUM(x)", "SUM(x) > 4.5",
-     "MAX(x) > 3", "SUM(x - 4) > 1", "SUM(x - 4) < 0", "MIN(x) < 2", "MIN(x) > 1", "MAX(x) >= 7 AND COUNT(*) > 1", "SUM(x) > -1"]
+     "MAX(x) > 3", "SUM(x - 4) > 1", "SUM(x - 4) < 0", "MIN(x) < 2", "MIN(x) > 1",
+     "MAX(x) >= 7 AND COUNT(*) > 1", "SUM(x) > -1"]
 )  # fmt: skip
 
 

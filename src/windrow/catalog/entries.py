@@ -92,7 +92,7 @@ EXACT, BEST_EFFORT, ON_LOOKUP = "exact", "best effort", "on lookup"
 
 @dataclass(frozen=True)
 class QueryEntry:
-    """A persistent query: its answer is kept up to date until it is dropped, or with ON LOOKUP ready to be asked for."""
+    """A persistent query: its answer is kept up to date, or ON LOOKUP ready to be asked for, until it is dropped."""
 
     kind: ClassVar[str] = "query"
     name: str

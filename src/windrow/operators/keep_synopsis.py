@@ -56,7 +56,12 @@ class Summaries(Parts):
 
     @property
     def nbytes(self) -> int:
-        return sum(one.nbytes for one in (self.synopsis, *self.apart.values(), *self.indexes.values()))
+        return self.synopsis.nbytes + sum(one.nbytes for one in self.beside)
+
+    @property
+    def beside(self) -> list[Apart | ThresholdIndex]:
+        """What is kept without positions."""
+        return [*self.apart.values(), *self.indexes.values()]
 
     def parts(self) -> Mapping[str, Part]:
         apart: dict[str, Part] = {f"apart{place}": one for place, one in self.apart.items()}
@@ -123,14 +128,14 @@ class KeepSynopsis:
         if self.slice:
             until = until // self.slice * self.slice
         state.synopsis.expire_until(until)
-        for one in (*state.apart.values(), *state.indexes.values()):
+        for one in state.beside:
             one.expire_until(until)
         known = state.groups.known()
         gone = known[state.newest["time"][known] < until] if self.keys else known[:0]
         if len(gone):
-            for part in (*state.apart.values(), *state.indexes.values()):
-                part.forget(gone)
-            if len(state.synopsis.kept):
+            for one in state.beside:
+                one.forget(gone)
+            if state.synopsis.kept:
                 state.synopsis.forget(gone)
             state.groups.forget(gone)
 
@@ -144,7 +149,9 @@ class KeepSynopsis:
         state.lookups += len(group)
         if not len(group):
             keys = len(self.keys)
-            return empty((*self.types[:keys], *(self.types[keys + place] for place in question.places)), self.dictionary)
+            return empty(
+                (*self.types[:keys], *(self.types[keys + place] for place in question.places)), self.dictionary
+            )
         columns = self._looked_up(state, question, group, spans)
         return inserts((*state.groups.columns(group), *columns), np.full(len(group), question.now, np.int64))
 

@@ -196,5 +196,7 @@ def _over(query: _Query, synopsis: KeptSynopsis) -> Node:
     found: Node = WindowLookup(synopsis, groups.keys, groups.aggregates, form.window, threshold)
     if form.later:
         names = {key.expression.name: key.name for key in groups.keys if isinstance(key.expression, Column)}
-        found = Filter(found, conjunction([rename_columns(part, names) for part in form.later]))
+        condition = conjunction([rename_columns(part, names) for part in form.later])
+        assert condition is not None
+        found = Filter(found, condition)
     return bottom_up(query.plan, lambda node: found if node == groups else None)

@@ -84,7 +84,6 @@ from windrow.state import StructureKind
 from windrow.synopses.distinct_registers import codes_of
 from windrow.types import BOOLEAN, TIMESTAMP
 
-
 LOOKED_UP = "looked up"  # the source of groups that a synopsis gives
 
 

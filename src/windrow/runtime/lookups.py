@@ -44,7 +44,9 @@ class LookedUp:
         """The first instant that can still be asked for."""
         if self._is_of_now:
             return -FOREVER if final == FOREVER else final - 1
-        return max((state.synopsis.elements.kept_since for _, state in held), default=-FOREVER) + self.synopsis.reach - 1
+        return (
+            max((state.synopsis.elements.kept_since for _, state in held), default=-FOREVER) + self.synopsis.reach - 1
+        )
 
     @property
     def _is_of_now(self) -> bool:
@@ -79,7 +81,7 @@ _OF_NOW = (Synopsis.HISTOGRAM.value, Synopsis.FADED.value)
 
 
 def shown(found: LookedUp, rows: Batch, ordered: bool = False) -> pa.Table:
-    """Rows of an answer as people get them: in the order of ORDER BY, or if `ordered` in one that is always the same."""
+    """Rows of an answer as people get them: in the order of ORDER BY; if `ordered`, always in the same one."""
     keys = found.plan.keys if isinstance(found.plan, Sort | Limit) else ()
     if keys or ordered:
         rows = in_shown_order(rows, found.plan.schema, keys)

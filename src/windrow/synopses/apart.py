@@ -61,7 +61,8 @@ class Histogram:
     def insert(self, group: Int64s, time: Int64s, values: tuple[Column, ...]) -> None:
         valid = values[0].valid_mask()
         self._refused.reserve(int(group.max()) + 1 if len(group) else 0)
-        self._buckets.insert(group, time, self._summed(group, time, values[0], valid) if self._sums else valid)
+        summed = self._summed(group, time, values[0], valid) if self._sums else valid.astype(np.int64)
+        self._buckets.insert(group, time, summed)
 
     def _summed(self, group: Int64s, time: Int64s, values: Column, valid: Bools) -> Int64s:
         weight = np.where(valid, values.values, 0).astype(np.int64)

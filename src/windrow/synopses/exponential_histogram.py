@@ -58,7 +58,7 @@ class ExponentialHistogram:
         """Elements in the order of time: to be counted, or with the values to be summed."""
         if not len(group):
             return
-        weights = np.ones(len(group), np.int64) if weight is None else weight.astype(np.int64)
+        weights = np.ones(len(group), np.int64) if weight is None else weight
         if int(weights.min()) < 0:
             raise WindrowError("negative values are not summed within an error", "write SUM for the exact sum")
         self._number += 1

@@ -16,8 +16,8 @@ from windrow.catalog import (
     TableEntry,
     WindowEntry,
 )
-from windrow.catalog.entries import BEST_EFFORT, EXACT, ON_LOOKUP
 from windrow.catalog.connectors import SINKS, STREAM_SOURCES, TABLE_SOURCES, ConnectorKind
+from windrow.catalog.entries import BEST_EFFORT, EXACT, ON_LOOKUP
 from windrow.catalog.settings import SETTINGS
 from windrow.cql import syntax
 from windrow.cql.binder.declared_columns import column_of

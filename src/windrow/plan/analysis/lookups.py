@@ -51,7 +51,9 @@ class LookupForm:
         assert not isinstance(slide, RowCount)
         if isinstance(extent, Rows):
             return extent.count
-        return (extent.length if isinstance(extent, Range) else extent.begin if isinstance(extent, RangeAgo) else 1) + slide
+        return (
+            extent.length if isinstance(extent, Range) else extent.begin if isinstance(extent, RangeAgo) else 1
+        ) + slide
 
 
 def groups_of(plan: Node) -> GroupBy | None:
@@ -79,7 +81,9 @@ def _over_stream(groups: GroupBy) -> LookupForm | Refusal:
     while isinstance(below, Filter | Project | Alias):
         below = below.input
     if not isinstance(below, Stream) or below.lifetime is not None:
-        return Refusal("a DECAYED aggregate fades by itself, over all rows of one stream", "read the stream without [...]")
+        return Refusal(
+            "a DECAYED aggregate fades by itself, over all rows of one stream", "read the stream without [...]"
+        )
     return LookupForm(groups, window, groups.input)
 
 
@@ -93,11 +97,17 @@ def _over_window(groups: GroupBy) -> LookupForm | Refusal:
     if any(named.call.function in FADED for named in groups.aggregates):
         return Refusal("DECAYED aggregates have no window, the others have one", "write two queries")
     window = below.window
-    if window.internal or isinstance(window.slide, RowCount) or not isinstance(window.extent, Range | RangeAgo | Now | Rows):
+    if (
+        window.internal
+        or isinstance(window.slide, RowCount)
+        or not isinstance(window.extent, Range | RangeAgo | Now | Rows)
+    ):
         return Refusal("this window cannot be looked up", f"write [RANGE ...] or [ROWS ...], or {_WRITE}")
     within = [named.call.function for named in groups.aggregates if synopses_of(named.call) == (Synopsis.HISTOGRAM,)]
     if within and (not isinstance(window.extent, Range) or window.slide is not None):
-        return Refusal(f"{within[0]} is looked up over windows that end now", f"write [RANGE ...] without SLIDE, or {_WRITE}")
+        return Refusal(
+            f"{within[0]} is looked up over windows that end now", f"write [RANGE ...] without SLIDE, or {_WRITE}"
+        )
     if isinstance(window.extent, Rows):
         return _over_rows(groups, below, filters)
     return LookupForm(groups, window, _without(groups.input, below))

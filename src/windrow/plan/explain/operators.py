@@ -159,7 +159,7 @@ def _group_by(node: GroupBy | SlicePartials | SliceSummaries | KeptSynopsis) -> 
 
 
 def aggregate_notes(node: Node) -> tuple[str, ...]:
-    """What is done for aggregates when rows leave, and what is certain about approximate ones; how they are looked up."""
+    """How aggregates are kept when rows leave or to be looked up, and what is certain about approximate ones."""
     if isinstance(node, KeptSynopsis):
         given = zip(node.aggregates, node.reasons, strict=True)
         return tuple(f"{aggregate_text(named.call)} in {reason}" for named, reason in given)

@@ -29,6 +29,7 @@ from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.intake import Intake
 from windrow.runtime.local.lookup_query import LookupQuery
+from windrow.runtime.local.lookups import Lookups
 from windrow.runtime.local.measuring import Measuring
 from windrow.runtime.local.query import Query
 from windrow.runtime.local.sources import rows_table, source_of, tables_of
@@ -52,7 +53,8 @@ class Engine:
         self.dictionary = Dictionary()
         self.watermark: int = BEGINNING
         self._clock = clock or SystemClock()
-        self._dataflow = Dataflow(self.dictionary, self.session.catalog.statistics)
+        self._dataflow = Dataflow(self.dictionary)
+        self._lookups = Lookups(self._dataflow, self.dictionary, self.session.catalog.statistics)
         self._measuring = Measuring(self.session.catalog)
         self._intakes: dict[str, Intake] = {}
         self._tables: dict[str, TableStore] = {}
@@ -102,14 +104,14 @@ class Engine:
 
     def lookup(self, cql: str, at: int | None = None) -> pa.Table:
         """The answer of a query at once, from a synopsis that is kept for others: any window that it covers."""
-        synopses = self._dataflow.synopses()
+        synopses = self._lookups.synopses()
         found = LookedUp(covered(self.session.plan(cql), list(synopses)), self.dictionary)
         instant = self.watermark - 1 if at is None else at
         return shown(found, found.at(instant, self.watermark, [synopses[found.synopsis]]))
 
     def looked_up(self, query: str, instant: int | None = None, ordered: bool = False) -> pa.Table:
         """The answer of a query that is looked up; None asks for the newest that has not expired."""
-        found, held = self._dataflow.looked_up(query.lower())
+        found, held = self._lookups.of(query.lower())
         earliest = found.earliest([held], self.watermark)
         if instant is None:
             instant = max(min(self.watermark - 1, self.last_row), earliest)
@@ -122,7 +124,7 @@ class Engine:
         """How a query that is looked up is kept now."""
         entry = self.session.catalog.get(query)
         assert isinstance(entry, QueryEntry) and entry.plan is not None, entry
-        return self.session.explanation(entry.name, entry.plan, self._dataflow.current_plan(query.lower()))
+        return self.session.explanation(entry.name, entry.plan, self._lookups.plan_of(query.lower()))
 
     def register_aggregate(
         self,
@@ -243,6 +245,7 @@ class Engine:
     def _drop(self, name: str) -> None:
         if self._queries.pop(name, None) is not None:
             self._dataflow.remove(name)
+            self._lookups.remove(name)
         self._intakes.pop(name, None)
         self._sources.pop(name, None)
         self._tables.pop(name, None)
@@ -264,7 +267,7 @@ class Engine:
         plan = self.session.optimized(entry.plan)
         strategy = Strategy(self.session.catalog.setting("strategy"))
         if entry.is_on_lookup:
-            self._dataflow.add_lookup(entry.name.lower(), plan, self.watermark, strategy)
+            self._lookups.add(entry.name.lower(), plan, self.watermark, strategy)
             self._queries[entry.name.lower()] = LookupQuery(self, entry.name, plan)
             return
         running = with_slices(plan, is_chosen=self.session.catalog.setting("optimizer") == "on")
@@ -325,8 +328,10 @@ class Engine:
             inputs[store.entry.name] = store.changes(segment)
         self._measuring.observe(inputs)
         segment = segment._replace(last_row=max(int(rows.ts.max(initial=BEGINNING)) for rows in inputs.values()))
+        self._lookups.begin()
         for name, changes in self._dataflow.step(inputs, segment).items():
             self._queries[name].take(changes, segment)
+        self._lookups.look()
 
     def _segment_begin(self, used: set[str], watermark: int) -> int | None:
         """Time begins with the first row: before it there is nothing to answer from, and None is given."""

@@ -20,11 +20,11 @@ _BETWEEN_LOOKS = 10_000  # elements and lookups together
 
 
 class Rechoosing:
-    """Watches one synopsis; `plan` says how it is kept at present."""
+    """Watches one synopsis, in which so many queries are looked up; `plan` says how it is kept at present."""
 
-    def __init__(self, plan: KeptSynopsis, state: Summaries, queries: int, dictionary: Dictionary) -> None:
+    def __init__(self, plan: KeptSynopsis, queries: int, dictionary: Dictionary) -> None:
         self.plan = plan
-        self._state, self._queries, self._dictionary = state, queries, dictionary
+        self._queries, self._dictionary = queries, dictionary
         self._watches: dict[int, Watch] = {}
         for place, (named, kind) in enumerate(zip(plan.aggregates, plan.kinds, strict=True)):
             among = synopses_of(named.call)
@@ -32,9 +32,8 @@ class Rechoosing:
                 first = Choice(Synopsis(kind), 0.0, 0.0, plan.reasons[place])
                 self._watches[place] = Watch(traits_of(named.call), first, among)
 
-    def look(self) -> None:
+    def look(self, state: Summaries) -> None:
         """Compare what has come with what was asked, if it is enough to say something."""
-        state = self._state
         if not self._watches or state.elements + state.lookups < _BETWEEN_LOOKS:
             return
         groups = max(1, len(state.groups))
@@ -43,9 +42,9 @@ class Rechoosing:
         state.elements = state.lookups = 0
         found = {place: choice for place, watch in self._watches.items() if (choice := watch.look(load)) is not None}
         if found:
-            self._change(found)
+            self._change(state, found)
 
-    def _change(self, found: dict[int, Choice]) -> None:
+    def _change(self, state: Summaries, found: dict[int, Choice]) -> None:
         plan, kinds, reasons = self.plan, list(self.plan.kinds), list(self.plan.reasons)
         for place, choice in found.items():
             kinds[place], reasons[place] = choice.synopsis.value, f"{choice.reason}, as measured"
@@ -55,4 +54,4 @@ class Rechoosing:
             for named, kind in zip(plan.aggregates, kinds, strict=True)
             if Synopsis(kind) not in (Synopsis.HISTOGRAM, Synopsis.FADED)
         ]
-        self._state.synopsis = self._state.synopsis.converted(by_position)
+        state.synopsis = state.synopsis.converted(by_position)

@@ -1,0 +1,88 @@
+"""Queries that are looked up, and the synopses of the running plan that they are looked up in.
+
+Those that start together share; nothing has been kept for them before the first step, so that it is decided then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from windrow.batch import Dictionary
+from windrow.operators.keep_synopsis import KeepSynopsis, Summaries
+from windrow.optimizer.looked_up import synopsis_below, with_lookups
+from windrow.physical.lower import Lowering, PhysicalNode
+from windrow.physical.strategy import Strategy
+from windrow.plan.analysis.rates import Statistics
+from windrow.plan.nodes import KeptSynopsis, Node
+from windrow.plan.rewrite import bottom_up
+from windrow.runtime.local.dataflow import Dataflow
+from windrow.runtime.local.rechoosing import Rechoosing
+from windrow.runtime.lookups import Held, LookedUp
+
+
+class Lookups:
+    def __init__(self, dataflow: Dataflow, dictionary: Dictionary, statistics: Statistics) -> None:
+        self._dataflow, self._dictionary, self._statistics = dataflow, dictionary, statistics
+        self._new: dict[tuple[int, Strategy], dict[str, Node]] = {}
+        self._queries: dict[str, LookedUp] = {}
+        self._rechoosing: dict[KeptSynopsis, Rechoosing] = {}
+
+    def add(self, name: str, plan: Node, start: int, strategy: Strategy) -> None:
+        """A query from a time on."""
+        self._new.setdefault((start, strategy), {})[name] = plan
+
+    def remove(self, name: str) -> None:
+        self._queries.pop(name, None)
+        for plans in self._new.values():
+            plans.pop(name, None)
+
+    def begin(self) -> None:
+        """What is new takes part in the next step."""
+        for (start, strategy), plans in self._new.items():
+            for name, plan in self._shared(plans).items():
+                synopsis = synopsis_below(plan)
+                self._queries[name] = LookedUp(plan, self._dictionary)
+                self._dataflow.add(name, synopsis, start, strategy)
+                self._rechoosing.setdefault(synopsis, Rechoosing(synopsis, len(plans), self._dictionary))
+        self._new.clear()
+
+    def look(self) -> None:
+        """Change the form of synopses whose use has changed."""
+        for synopsis, (_, state) in self._held().items():
+            self._rechoosing[synopsis].look(state)
+
+    def of(self, name: str) -> tuple[LookedUp, Held]:
+        """A query, and where it is looked up; before the first step there is nothing to find."""
+        if name in self._queries:
+            return self._queries[name], _held(self._dataflow.roots[name])
+        plan = next(plans[name] for plans in self._new.values() if name in plans)
+        (alone,) = with_lookups([plan], self._statistics)
+        return LookedUp(alone, self._dictionary), self._empty(alone)
+
+    def synopses(self) -> dict[KeptSynopsis, Held]:
+        """All that windows can be looked up in."""
+        new = (plan for plans in self._new.values() for plan in self._shared(plans).values())
+        return {synopsis_below(plan): self._empty(plan) for plan in new} | self._held()
+
+    def plan_of(self, name: str) -> Node:
+        """A query over its synopsis, as it is kept at present."""
+        found, _ = self.of(name)
+        kept = self._rechoosing.get(found.synopsis)
+        if kept is None:
+            return found.plan
+        return bottom_up(found.plan, lambda node: kept.plan if isinstance(node, KeptSynopsis) else None)
+
+    def _held(self) -> dict[KeptSynopsis, Held]:
+        names = {query.synopsis: name for name, query in self._queries.items()}
+        return {synopsis: _held(self._dataflow.roots[name]) for synopsis, name in names.items()}
+
+    def _shared(self, plans: Mapping[str, Node]) -> dict[str, Node]:
+        return dict(zip(plans, with_lookups(list(plans.values()), self._statistics), strict=True))
+
+    def _empty(self, plan: Node) -> Held:
+        return _held(Lowering(self._dictionary).lower(synopsis_below(plan)))
+
+
+def _held(node: PhysicalNode) -> Held:
+    assert isinstance(node.operator, KeepSynopsis) and isinstance(node.state, Summaries), node
+    return node.operator, node.state
