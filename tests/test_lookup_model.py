@@ -61,10 +61,6 @@ def queries(draw: st.DrawFn) -> Asked:
     return f"SELECT {key}{', '.join(listed)} FROM {source}{rows}{group}{having}", True
 
 
-def engines(shards: int) -> Any:
-    return Engine() if shards == 0 else ShardsInProcess(shards, forgetful=True)
-
-
 def steps(engine: Any, rows: Sequence[Row], cuts: Sequence[int]) -> Iterator[int]:
     """Push rows piece by piece; gives how far the stream is final after each."""
     done = 0
@@ -122,6 +118,26 @@ def test_what_sql_gives(
         if kind is not None:
             _only(patch, kind)
         check(Engine(), asked, rows, cuts)
+
+
+@settings(max_examples=60)
+@given(
+    rows=streams(most=30),
+    asked=st.lists(queries(), min_size=1, max_size=4),
+    cuts=st.lists(st.integers(0, 24), max_size=4),
+    shards=st.sampled_from([1, 3]),
+    indexed=st.booleans(),
+)
+def test_what_sql_gives_on_shards(
+    rows: list[Row], asked: list[Asked], cuts: list[int], shards: int, indexed: bool
+) -> None:
+    """Workers have nothing in memory from batch to batch: all comes from what was written."""
+    with pytest.MonkeyPatch.context() as patch:
+        if indexed:
+            patch.setattr(looked_up, "is_indexed", lambda *rates: (True, "always"))
+        engine = ShardsInProcess(shards, forgetful=True)
+        check(engine, asked, rows, cuts)
+        engine.close()
 
 
 def _only(patch: pytest.MonkeyPatch, kind: Synopsis) -> None:

@@ -67,6 +67,15 @@ def distributed(plan: Node, strategy: Strategy, together: Sequence[str] | None =
     return _moved(placed, tuple(plan.schema.column(name) for name in together)).node
 
 
+def distributed_lookup(plan: Node, strategy: Strategy) -> Node:
+    """A query that is looked up: its synopsis is on shards, and what is found is put together where somebody asks."""
+
+    def rule(node: Node) -> Node | None:
+        return distributed(node, strategy) if isinstance(node, nodes.KeptSynopsis) else None
+
+    return bottom_up(plan, rule)
+
+
 def results_meet(distributed: Node, strategy: Strategy, columns: Sequence[str]) -> bool:
     """Whether results of a distributed plan that are equal in these columns are on one shard."""
     wanted = {distributed.schema.column(name) for name in columns}
@@ -111,6 +120,8 @@ class _Placing:
         if isinstance(plan, nodes.Project | nodes.Alias):
             below = self.of(plan.input)
             return Placed(plan.with_inputs(below.node), _renamed(below.place, _new_names(plan)))
+        if isinstance(plan, nodes.KeptSynopsis):
+            return _over(plan, _moved(self.of(plan.input), tuple(key.expression for key in plan.keys)))
         if isinstance(plan, nodes.SlicePartials):
             return _over(plan, self.of(plan.input))  # where rows are read, or wherever they are
         if isinstance(plan, nodes.SliceSummaries):  # whole slices of a group

@@ -5,11 +5,12 @@ A window that does not slide ends at the instant that is asked for, one that sli
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary, Segment, concat, rows_to_arrow
+from windrow.errors import WindrowError
 from windrow.operators.keep_synopsis import KeepSynopsis, Question, Summaries
 from windrow.physical.lower import LOOKED_UP, Lowering, PhysicalNode
 from windrow.plan.analysis.synopses import Synopsis
@@ -17,9 +18,15 @@ from windrow.plan.nodes import KeptSynopsis, Limit, Node, Sort, WindowLookup
 from windrow.plan.windows import Now, Range, RangeAgo, Rows, Unbounded
 from windrow.runtime.bounds import with_bounds
 from windrow.runtime.local.shown_order import in_shown_order
-from windrow.units import BEGINNING, FOREVER
+from windrow.units import BEGINNING, FOREVER, format_timestamp
 
 Held = tuple[KeepSynopsis, Summaries]  # a synopsis, and what it has come to
+
+
+def held_by(node: PhysicalNode) -> Held:
+    """What the operator of a synopsis holds."""
+    assert isinstance(node.operator, KeepSynopsis) and isinstance(node.state, Summaries), node
+    return node.operator, node.state
 
 
 class LookedUp:
@@ -28,6 +35,7 @@ class LookedUp:
     def __init__(self, plan: Node, dictionary: Dictionary) -> None:
         self.plan = plan
         self.lookup = next(node for node in plan.walk() if isinstance(node, WindowLookup))
+        self._dictionary = dictionary
         self._root = Lowering(dictionary).lower(plan)
 
     @property
@@ -37,8 +45,13 @@ class LookedUp:
     def at(self, instant: int, final: int, held: Iterable[Held]) -> Batch:
         """The answer at an instant; the rows before `final` are there."""
         question = self._question(instant, final)
-        found = [operator.answer(state, question) for operator, state in held]
+        found = [self._coded(operator.answer(state, question)) for operator, state in held]
         return _computed(self._root, concat(found), Segment(instant, instant + 1))
+
+    def _coded(self, rows: Batch) -> Batch:
+        """Under the dictionary that the rest of the query knows; every shard has one of its own."""
+        columns = (c.recoded(self._dictionary) if c.is_coded else c for c in rows.columns)
+        return rows.with_columns(tuple(columns))
 
     def earliest(self, held: Iterable[Held], final: int) -> int:
         """The first instant that can still be asked for."""
@@ -78,6 +91,22 @@ class LookedUp:
 
 
 _OF_NOW = (Synopsis.HISTOGRAM.value, Synopsis.FADED.value)
+
+
+def answered(
+    found: LookedUp, held: Sequence[Held], final: int, last_row: int, instant: int | None, ordered: bool = False
+) -> pa.Table:
+    """The answer at an instant, as people get it; None asks for the newest that has not expired.
+
+    Rows before `final` are there, and `last_row` is the time of the last.
+    """
+    earliest = found.earliest(held, final)
+    if instant is None:
+        instant = max(min(final - 1, last_row), earliest)
+    if instant < earliest:
+        hint = f"ask for {format_timestamp(earliest)} or later"
+        raise WindrowError(f"the answer at {format_timestamp(instant)} is not kept any more", hint)
+    return shown(found, found.at(instant, final, held), ordered)
 
 
 def shown(found: LookedUp, rows: Batch, ordered: bool = False) -> pa.Table:

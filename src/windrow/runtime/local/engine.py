@@ -28,17 +28,17 @@ from windrow.plan.nodes import Node, Stream
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.intake import Intake
-from windrow.runtime.local.lookup_query import LookupQuery
 from windrow.runtime.local.lookups import Lookups
 from windrow.runtime.local.measuring import Measuring
 from windrow.runtime.local.query import Query
 from windrow.runtime.local.sources import rows_table, source_of, tables_of
 from windrow.runtime.local.tables import TableStore
-from windrow.runtime.lookups import LookedUp, shown
+from windrow.runtime.lookup_query import LookupQuery
+from windrow.runtime.lookups import LookedUp, answered
 from windrow.runtime.sinks import sink_form, sink_of
 from windrow.session import Result, Session
 from windrow.types import Type
-from windrow.units import BEGINNING, FOREVER, format_timestamp, parse_timestamp
+from windrow.units import BEGINNING, FOREVER, parse_timestamp
 
 _BETWEEN_LOOKS = 0.25  # seconds
 
@@ -107,18 +107,12 @@ class Engine:
         synopses = self._lookups.synopses()
         found = LookedUp(covered(self.session.plan(cql), list(synopses)), self.dictionary)
         instant = self.watermark - 1 if at is None else at
-        return shown(found, found.at(instant, self.watermark, [synopses[found.synopsis]]))
+        return answered(found, [synopses[found.synopsis]], self.watermark, self.last_row, instant)
 
     def looked_up(self, query: str, instant: int | None = None, ordered: bool = False) -> pa.Table:
         """The answer of a query that is looked up; None asks for the newest that has not expired."""
         found, held = self._lookups.of(query.lower())
-        earliest = found.earliest([held], self.watermark)
-        if instant is None:
-            instant = max(min(self.watermark - 1, self.last_row), earliest)
-        if instant < earliest:
-            hint = f"ask for {format_timestamp(earliest)} or later"
-            raise WindrowError(f"the answer at {format_timestamp(instant)} is not kept any more", hint)
-        return shown(found, found.at(instant, self.watermark, [held]), ordered)
+        return answered(found, [held], self.watermark, self.last_row, instant, ordered)
 
     def explained(self, query: str) -> Explanation:
         """How a query that is looked up is kept now."""
@@ -330,7 +324,9 @@ class Engine:
         segment = segment._replace(last_row=max(int(rows.ts.max(initial=BEGINNING)) for rows in inputs.values()))
         self._lookups.begin()
         for name, changes in self._dataflow.step(inputs, segment).items():
-            self._queries[name].take(changes, segment)
+            query = self._queries[name]
+            if isinstance(query, Query):
+                query.take(changes, segment)
         self._lookups.look()
 
     def _segment_begin(self, used: set[str], watermark: int) -> int | None:

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windrow.batch import Dictionary
-from windrow.operators.keep_synopsis import KeepSynopsis, Summaries
 from windrow.optimizer.looked_up import synopsis_below, with_lookups
-from windrow.physical.lower import Lowering, PhysicalNode
+from windrow.physical.lower import Lowering
 from windrow.physical.strategy import Strategy
 from windrow.plan.analysis.rates import Statistics
 from windrow.plan.nodes import KeptSynopsis, Node
 from windrow.plan.rewrite import bottom_up
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.rechoosing import Rechoosing
-from windrow.runtime.lookups import Held, LookedUp
+from windrow.runtime.lookups import Held, LookedUp, held_by
 
 
 class Lookups:
@@ -54,7 +53,7 @@ class Lookups:
     def of(self, name: str) -> tuple[LookedUp, Held]:
         """A query, and where it is looked up; before the first step there is nothing to find."""
         if name in self._queries:
-            return self._queries[name], _held(self._dataflow.roots[name])
+            return self._queries[name], held_by(self._dataflow.roots[name])
         plan = next(plans[name] for plans in self._new.values() if name in plans)
         (alone,) = with_lookups([plan], self._statistics)
         return LookedUp(alone, self._dictionary), self._empty(alone)
@@ -74,15 +73,10 @@ class Lookups:
 
     def _held(self) -> dict[KeptSynopsis, Held]:
         names = {query.synopsis: name for name, query in self._queries.items()}
-        return {synopsis: _held(self._dataflow.roots[name]) for synopsis, name in names.items()}
+        return {synopsis: held_by(self._dataflow.roots[name]) for synopsis, name in names.items()}
 
     def _shared(self, plans: Mapping[str, Node]) -> dict[str, Node]:
         return dict(zip(plans, with_lookups(list(plans.values()), self._statistics), strict=True))
 
     def _empty(self, plan: Node) -> Held:
-        return _held(Lowering(self._dictionary).lower(synopsis_below(plan)))
-
-
-def _held(node: PhysicalNode) -> Held:
-    assert isinstance(node.operator, KeepSynopsis) and isinstance(node.state, Summaries), node
-    return node.operator, node.state
+        return held_by(Lowering(self._dictionary).lower(synopsis_below(plan)))

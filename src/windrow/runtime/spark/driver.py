@@ -17,21 +17,24 @@ from typing import Any
 import pyarrow as pa
 from pyspark import cloudpickle
 
-from windrow.batch import Batch
+from windrow.batch import Batch, Dictionary
 from windrow.catalog import QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop, Set, TableChange
 from windrow.errors import AggregateError, CheckpointError, WindrowError
-from windrow.physical.exchanges import distributed, results_meet
+from windrow.optimizer.looked_up import covered, synopsis_below, with_lookups
+from windrow.physical.exchanges import distributed, distributed_lookup, results_meet
 from windrow.physical.slices import with_slices
 from windrow.physical.strategy import Strategy
 from windrow.plan.analysis.source_columns import source_columns
 from windrow.plan.analysis.update_pattern import update_pattern
-from windrow.plan.explain import Distribution
+from windrow.plan.explain import Distribution, Explanation
 from windrow.plan.nodes import Node, Stream
 from windrow.plan.pattern import Pattern
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.local.refreshes import refresh_slide
+from windrow.runtime.lookup_query import LookupQuery
+from windrow.runtime.lookups import LookedUp, answered
 from windrow.runtime.modes import Mode, usual_mode
 from windrow.runtime.progress import Progress
 from windrow.runtime.sinks import FILES, SinkForm, check_folder, sink_form, sink_of
@@ -49,6 +52,7 @@ from windrow.runtime.spark.running import RunningPlan, RunningQuery, query_key
 from windrow.runtime.spark.shard_state import read_answer
 from windrow.runtime.spark.statements import EndOfStream, Said, Statements, Tell, changes_of_tables, tables_created
 from windrow.runtime.spark.status import status
+from windrow.runtime.spark.summaries import SummariesOfShards
 from windrow.session import Result, Session
 from windrow.types import Type
 from windrow.units import BEGINNING, FOREVER
@@ -70,9 +74,10 @@ class Driver:
         self.session = Session(
             aggregates=self._own_aggregates(), distribution=Distribution(self.shards, self._spread, self._reading)
         )
-        self._queries: dict[str, Query] = {}
+        self._queries: dict[str, Query | LookupQuery] = {}
         self._statements = Statements(self._checkpoint)
         self._log = Log(self._checkpoint)
+        self._summaries = SummariesOfShards(self._checkpoint.folder)
         self._told: dict[str, tuple[SinkForm, ...]] = {}  # forms that readers of queries have asked for
         self._created: dict[str, int] = {}  # the numbers of the statements that created the queries
         self._ends: dict[str, int] = {}  # how much there is of sources that end
@@ -141,17 +146,43 @@ class Driver:
         return self.session.failures(aggregate)
 
     @property
-    def queries(self) -> list[Query]:
+    def queries(self) -> list[Query | LookupQuery]:
         """The queries, in the order they were created."""
         return list(self._queries.values())
 
-    def query(self, cql: str, name: str | None = None) -> Query:
+    @property
+    def _telling(self) -> list[Query]:
+        return [query for query in self._queries.values() if isinstance(query, Query)]
+
+    def lookup(self, cql: str, at: int | None = None) -> pa.Table:
+        """The answer of a query at once, from a synopsis that is kept for others: any window that it covers."""
+        running = {synopsis_below(one.lookup): one for one in self._plan.queries if one.lookup is not None}
+        found = covered(self.session.plan(cql), list(running))
+        return self._answered(found, running[synopsis_below(found)], self.watermark - 1 if at is None else at)
+
+    def looked_up(self, query: str, instant: int | None = None, ordered: bool = False) -> pa.Table:
+        """The answer of a query that is looked up; None asks for the newest that has not expired."""
+        running = self._running_query(query)
+        assert running.lookup is not None, query
+        return self._answered(running.lookup, running, instant, ordered)
+
+    def _answered(self, plan: Node, running: RunningQuery, instant: int | None, ordered: bool = False) -> pa.Table:
+        held = self._summaries.of(running, self._plan, self._last)
+        return answered(LookedUp(plan, Dictionary()), held, self.watermark, self.last_row, instant, ordered)
+
+    def explained(self, query: str) -> Explanation:
+        """How a query that is looked up is kept."""
+        entry = self.session.catalog.get(query)
+        assert isinstance(entry, QueryEntry) and entry.plan is not None, entry
+        return self.session.explanation(entry.name, entry.plan)
+
+    def query(self, cql: str, name: str | None = None) -> Query | LookupQuery:
         """Keep the answer of a query up to date from the next micro-batch on."""
         name = name or next(free for n in count(1) if self.session.catalog.get(free := f"query{n}") is None)
         self.sql(f"CREATE QUERY {name} AS {cql}")
         return self._queries[name.lower()]
 
-    def __getitem__(self, name: str) -> Query:
+    def __getitem__(self, name: str) -> Query | LookupQuery:
         """A query by its name."""
         found = self._queries.get(name.lower())
         if found is None:
@@ -197,7 +228,8 @@ class Driver:
 
     def status(self) -> dict[str, Any]:
         """What is running: rows taken, late and rejected of each stream, state, and the last micro-batch."""
-        return status(self.session, self.queries, self._last, self._accounts)
+        started = {query.name: self.start_of(query.name) for query in self.queries}
+        return status(self.session, started, self._last, self._accounts)
 
     def sharing(self) -> dict[str, int]:
         """What the queries share: operators and streams, and how many there would be if every query ran alone."""
@@ -298,6 +330,9 @@ class Driver:
             entry = statement.entry
             assert entry.plan is not None
             self._created[entry.name.lower()] = number
+            if entry.is_on_lookup:
+                self._queries[entry.name.lower()] = LookupQuery(self, entry.name, self.session.optimized(entry.plan))
+                return
             explanation = self.session.explanation(entry.name, entry.plan)
             key = query_key(entry.name, number)
             query = Query(self, entry.name, key, self.session.optimized(entry.plan), explanation)
@@ -322,7 +357,7 @@ class Driver:
         self._checkpoint.sweep(self._last)
         for name, query in self._queries.items():
             running = next((one for one in self._plan.queries if one.name.lower() == name), None)
-            if running is not None:
+            if running is not None and isinstance(query, Query):
                 query.plan = running.plan
 
     @property
@@ -372,11 +407,11 @@ class Driver:
             done = job(spec)
             record = outcome(spec, self._plan, statements, source, done, self._last)
             # Before the commit: after a crash sinks get the batch again, none is left out.
-            feed_sinks(self._log, record, self.queries)
+            feed_sinks(self._log, record, self._telling)
             self._commit(replace(record, seconds=time.monotonic() - began), done)
         finally:
             self._is_busy = False
-        publish(self._log, record, self.queries)
+        publish(self._log, record, self._telling)
 
     def _logged(self, number: int) -> tuple[BatchSpec, int] | None:
         """The plan of a batch that was begun before: it runs again as it was to be run."""
@@ -420,10 +455,24 @@ class Driver:
             known.get(numbers[entry.name.lower()]) or self._running(entry, numbers[entry.name.lower()])
             for entry in catalog.entries(QueryEntry)
         )
-        queries = tuple(self._in_asked_forms(query) for query in wanted if self._is_fed(query))
+        fed = [self._in_asked_forms(query) for query in wanted if self._is_fed(query)]
+        queries = tuple(self._sharing(fed, new=[query for query in fed if query.statement not in known]))
         if (streams, tables, queries) != (self._plan.streams, self._plan.tables, self._plan.queries):
             self._plan = RunningPlan(self._plan.version + 1, self.shards, streams, tables, queries)
             self._checkpoint.log_plan(self._plan)
+
+    def _sharing(self, queries: Sequence[RunningQuery], new: Sequence[RunningQuery]) -> Iterator[RunningQuery]:
+        """Queries that are looked up and start together share synopses, for as long as they run."""
+        together: dict[tuple[int, Strategy], list[RunningQuery]] = {}
+        for query in new:
+            if query.lookup is not None:
+                together.setdefault((query.start, query.strategy), []).append(query)
+        shared = {}
+        for (_, strategy), members in together.items():
+            plans = [self._queries[query.name.lower()].plan for query in members]
+            for query, plan in zip(members, with_lookups(plans, self.session.catalog.statistics), strict=True):
+                shared[query.statement] = _looking_up(query, distributed_lookup(plan, strategy))
+        return (shared.get(query.statement, query) for query in queries)
 
     def _running(self, entry: QueryEntry, number: int) -> RunningQuery:
         """A query that starts with the next batch: with the rows that are later than all that have come."""
@@ -432,6 +481,10 @@ class Driver:
         strategy = Strategy(self.session.catalog.setting("strategy"))
         newest = max((self._newest(name) for name in _streams_of(optimized)), default=BEGINNING)
         start = BEGINNING if newest == BEGINNING else newest + 1
+        if entry.is_on_lookup:
+            (plan,) = with_lookups([optimized], self.session.catalog.statistics)
+            query = RunningQuery(entry.name, plan, start, strategy, statement=number)
+            return _looking_up(query, distributed_lookup(plan, strategy))
         slide = refresh_slide(optimized)
         form = sink_form(entry.sink, optimized, slide)
         plan = self._spread(entry.name, optimized)
@@ -448,6 +501,8 @@ class Driver:
         entry = None if query is None else self.session.catalog.get(query)
         form = sink_form(entry.sink if isinstance(entry, QueryEntry) else None, optimized, refresh_slide(optimized))
         strategy = Strategy(self.session.catalog.setting("strategy"))
+        if isinstance(entry, QueryEntry) and entry.is_on_lookup:
+            return distributed_lookup(optimized, strategy)
         sliced = with_slices(optimized, is_chosen=self.session.catalog.setting("optimizer") == "on")
         return distributed(sliced, strategy, form.key if form.mode is Mode.UPSERT else None)
 
@@ -484,6 +539,11 @@ class Driver:
             names = ", ".join(entry.name for entry in self.session.catalog.entries(StreamEntry))
             raise WindrowError(f"there is no stream {name}", f"streams here: {names or 'none'}")
         return found
+
+
+def _looking_up(query: RunningQuery, lookup: Node) -> RunningQuery:
+    """What runs is the synopsis; the rest is computed when somebody asks."""
+    return replace(query, plan=synopsis_below(lookup), lookup=lookup)
 
 
 def _streams_of(plan: Node) -> set[str]:

@@ -22,7 +22,7 @@ from windrow.physical.exchanges import is_on_one_shard, stage_of
 from windrow.physical.lower import Lowering, PhysicalNode, plan_digest
 from windrow.physical.strategy import Strategy
 from windrow.plan.explain.operators import describe_operator
-from windrow.plan.nodes import Exchange, GroupBy, Node, Stream, Table, Windowed
+from windrow.plan.nodes import Exchange, GroupBy, KeptSynopsis, Node, Stream, Table, Windowed
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.modes import Mode, usual_mode
 from windrow.runtime.sinks import SinkForm, sink_form
@@ -41,6 +41,7 @@ class RunningQuery:
     sink: Connector | None = None
     statement: int = 0  # the number of the statement that created it
     forms: tuple[SinkForm, ...] = ()  # in which it is told besides its changes and refreshes
+    lookup: Node | None = None  # the query over its synopsis, when it is looked up; the plan is the synopsis
 
     @property
     def sink_mode(self) -> Mode:
@@ -155,7 +156,8 @@ class Graph:
 
     def aggregates(self) -> dict[str, UserAggregate]:
         """Those of the user's own that are called."""
-        groupings = (node for query in self.plan.queries for node in query.plan.walk() if isinstance(node, GroupBy))
+        nodes = (node for query in self.plan.queries for node in query.plan.walk())
+        groupings = (node for node in nodes if isinstance(node, GroupBy | KeptSynopsis))
         calls = (named.call for node in groupings for named in node.aggregates)
         return {call.user.name: call.user for call in calls if call.user is not None}
 
@@ -182,6 +184,8 @@ def _name(start: int, node: PhysicalNode) -> str:
 
 
 def _counts_rows(plan: Node) -> bool:
+    if isinstance(plan, KeptSynopsis):
+        return plan.by_rows
     return isinstance(plan, Windowed) and not (plan.window.is_time_based or plan.window.is_open)
 
 

@@ -19,8 +19,10 @@ import pyarrow as pa
 from windrow.batch import Batch, Dictionary, empty
 from windrow.batch.shards import Shard
 from windrow.errors import CheckpointError
+from windrow.operators.keep_synopsis import KeepSynopsis
 from windrow.plan.nodes import Stream
 from windrow.runtime.local.tables import TableStore
+from windrow.runtime.lookups import Held, held_by
 from windrow.runtime.spark import messages
 from windrow.runtime.spark.batch_spec import BatchSpec, ShardVersion
 from windrow.runtime.spark.bundles import (
@@ -32,7 +34,7 @@ from windrow.runtime.spark.bundles import (
     write_bundle,
 )
 from windrow.runtime.spark.manifests import StateManifest, read_manifest, write_manifest
-from windrow.runtime.spark.running import Graph, RunningPlan, Source
+from windrow.runtime.spark.running import Graph, RunningPlan, RunningQuery, Source
 from windrow.runtime.spark.used_strings import UsedStrings
 from windrow.runtime.spark.worker_memory import WorkerMemory
 from windrow.state.batches import KeptAnswer, Waiting
@@ -174,6 +176,19 @@ def read_answer(folder: Folder, version: ShardVersion, query: str, types: Sequen
     answer = KeptAnswer()
     answer.restore(_pieces(f"answer/{query}", contents, dictionary))
     return answer.rows(empty(types, dictionary))
+
+
+def read_summaries(folder: Folder, version: ShardVersion, plan: RunningPlan, query: RunningQuery, shard: Shard) -> Held:
+    """The synopsis that a query is looked up in, as it is on a shard; empty before its first batch."""
+    manifest = read_manifest(folder, version)
+    dictionary = _dictionary(read_contents(folder, _named(manifest, "dictionary/")))
+    states = Graph(replace(plan, queries=(query,)), dictionary, shard).states(query.stage)
+    name, node = next((name, node) for name, node in states.items() if isinstance(node.operator, KeepSynopsis))
+    part = f"node/{name}"
+    if part in manifest.parts:
+        assert node.state is not None
+        node.state.restore(_pieces(part, read_contents(folder, _named(manifest, f"{part}/")), dictionary))
+    return held_by(node)
 
 
 def _named(manifest: StateManifest, *prefixes: str) -> dict[str, Address]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from windrow.catalog import StreamEntry
 from windrow.runtime.progress import StreamProgress
 from windrow.runtime.spark.accounting import Accounts
 from windrow.runtime.spark.checkpoint import Commit
-from windrow.runtime.spark.query import Query
 from windrow.session import Session
 from windrow.units import BEGINNING, FOREVER
 
 
-def status(session: Session, queries: Sequence[Query], last: Commit | None, accounts: Accounts) -> dict[str, Any]:
+def status(
+    session: Session, started: Mapping[str, int | None], last: Commit | None, accounts: Accounts
+) -> dict[str, Any]:
     """Rows taken, late and rejected of each stream, state, and the last micro-batch."""
     progress = {} if last is None else last.progress.streams
     return {
@@ -23,7 +24,7 @@ def status(session: Session, queries: Sequence[Query], last: Commit | None, acco
             for entry in session.catalog.entries(StreamEntry)
             if (found := progress.get(entry.name.lower())) is not None
         },
-        "queries": {query.name: {"started": query.started} for query in queries},
+        "queries": {name: {"started": at} for name, at in started.items()},
         "aggregates": session.failure_counts(),
         "batch": None if last is None else last.number,
         "seconds": 0.0 if last is None else last.seconds,

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn, Protocol
 
 import pyarrow as pa
 
-from windrow.batch import Batch, Segment
 from windrow.errors import WindrowError
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Node
 
-if TYPE_CHECKING:
-    from windrow.runtime.local.engine import Engine
+
+class LooksUp(Protocol):
+    """An engine, as such a query sees it."""
+
+    @property
+    def watermark(self) -> int: ...
+
+    def looked_up(self, query: str, instant: int | None = None, ordered: bool = False) -> pa.Table: ...
+
+    def explained(self, query: str) -> Explanation: ...
 
 
 class LookupQuery:
@@ -20,22 +27,22 @@ class LookupQuery:
 
     slide = None
 
-    def __init__(self, engine: Engine, name: str, plan: Node) -> None:
-        self._engine = engine
+    def __init__(self, engine: LooksUp, name: str, plan: Node) -> None:
+        self._lookups = engine
         self.name = name
         self.plan = plan
 
     def answer(self, at: int | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at another that is kept; in the order of ORDER BY."""
-        return self._engine.looked_up(self.name, self._engine.watermark - 1 if at is None else at)
+        return self._lookups.looked_up(self.name, self._lookups.watermark - 1 if at is None else at)
 
     def latest_answer(self) -> pa.Table:
         """The answer to show: now, or once the sources have ended at the last row's time."""
-        return self._engine.looked_up(self.name, ordered=True)
+        return self._lookups.looked_up(self.name, ordered=True)
 
     def explain(self) -> Explanation:
         """How it is kept now."""
-        return self._engine.explained(self.name)
+        return self._lookups.explained(self.name)
 
     def changes(self) -> NoReturn:
         self._tells_nothing()
@@ -46,6 +53,3 @@ class LookupQuery:
     def _tells_nothing(self) -> NoReturn:
         hint = "ask for its answer(), or create it without REFRESH ON LOOKUP"
         raise WindrowError(f"{self.name} is looked up and tells no changes", hint)
-
-    def take(self, changes: Batch, segment: Segment) -> None:
-        """Nothing comes out of a synopsis."""
