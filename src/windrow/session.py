@@ -74,12 +74,17 @@ class Session:
         folder: Path | str | None = None,
         aggregates: Sequence[UserAggregate] = (),
         distribution: Distribution | None = None,
+        keep: Callable[[UserAggregate], UserAggregate] = lambda registered: registered,
     ) -> None:
-        """`aggregates` are the user's own that queries of the folder call; with a `distribution`, EXPLAIN shows it."""
+        """`aggregates` are the user's own that queries of the folder call; with a `distribution`, EXPLAIN shows it.
+
+        `keep` is told of every aggregate that is registered later, and says which one its name stands for.
+        """
         self.catalog = Catalog(folder)
         self._distribution = distribution
+        self._keep = keep
         for aggregate in aggregates:
-            self._know(aggregate)
+            self._know(_with_a_free_name(aggregate))
         self._bind_stored()
 
     def execute(self, text: str) -> list[Result]:
@@ -115,19 +120,20 @@ class Session:
         kind: str = "algebraic",
         duplicate_sensitive: bool = True,
         vectorized: bool = False,
-    ) -> UserAggregate:
+    ) -> None:
         """Make an aggregate of your own known to CQL.
 
         `functions` has initial(), add(state, *values), merge(state, other), finish(state) and, when a part that was
         merged can be taken away again, subtract(state, part). They return new states and leave old ones as they are.
         `kind` is distributive, algebraic or holistic; a holistic aggregate may do without merge.
+        A checkpoint keeps the functions: to register them again when it is taken up is right and changes nothing.
         """
         if kind not in (known.value for known in AggregateClass):
             raise WindrowError(f"{kind!r} is not a class of aggregates", "distributive, algebraic and holistic are")
         functions = functions() if isinstance(functions, type) else functions
         of = AggregateClass(kind)
         made = UserAggregate(name, tuple(arguments), result, functions, of, duplicate_sensitive, vectorized)
-        return self._know(made)
+        self._know(self._keep(_with_a_free_name(made)))
 
     def failures(self, aggregate: str) -> list[AggregateError]:
         """What the functions of an aggregate of your own have raised; the newest are kept."""
@@ -142,14 +148,8 @@ class Session:
         """As `status` shows them."""
         return {name: {"failures": own.failures.count} for name, own in self.catalog.aggregates.items()}
 
-    def _know(self, aggregate: UserAggregate) -> UserAggregate:
-        name = aggregate.name.upper()
-        if name in (*AGGREGATES, *AGGREGATE_ALIASES, *scalar_names(), *ALIASES):
-            raise WindrowError(f"{name} is a function of Windrow", "choose another name")
-        if not name.isidentifier() or name in RESERVED:
-            raise WindrowError(f"{name!r} cannot be the name of a function", "choose one word that is not reserved")
-        known = self.catalog.aggregates[name] = aggregate if aggregate.name == name else replace(aggregate, name=name)
-        return known
+    def _know(self, aggregate: UserAggregate) -> None:
+        self.catalog.aggregates[aggregate.name] = aggregate
 
     def close(self) -> None:
         self.catalog.close()
@@ -235,6 +235,16 @@ class Session:
     def _show(self, statement: Show) -> Result:
         columns, rows = _SHOWN[statement.what](self.catalog)
         return Result(statement, f"{statement.what}: {len(rows)}", columns, tuple(rows))
+
+
+def _with_a_free_name(aggregate: UserAggregate) -> UserAggregate:
+    """An aggregate under its name as CQL has it; what is something else already is refused."""
+    name = aggregate.name.upper()
+    if name in (*AGGREGATES, *AGGREGATE_ALIASES, *scalar_names(), *ALIASES):
+        raise WindrowError(f"{name} is a function of Windrow", "choose another name")
+    if not name.isidentifier() or name in RESERVED:
+        raise WindrowError(f"{name!r} cannot be the name of a function", "choose one word that is not reserved")
+    return aggregate if aggregate.name == name else replace(aggregate, name=name)
 
 
 FORMS: dict[str, Callable[[Sequence[Explanation]], str]] = {

@@ -17,7 +17,7 @@ from windrow.batch import Batch, Dictionary, Segment, sql_type
 from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop, TableChange
-from windrow.errors import AggregateError, WindrowError
+from windrow.errors import WindrowError
 from windrow.optimizer.looked_up import covered
 from windrow.physical.closings import closings_of
 from windrow.physical.lower import contents_of
@@ -37,7 +37,6 @@ from windrow.runtime.lookup_query import LookupQuery
 from windrow.runtime.lookups import LookedUp, answered
 from windrow.runtime.sinks import sink_form, sink_of
 from windrow.session import Result, Session
-from windrow.types import Type
 from windrow.units import BEGINNING, FOREVER, parse_timestamp
 
 _BETWEEN_LOOKS = 0.25  # seconds
@@ -50,6 +49,7 @@ class Engine:
         self, folder: str | None = None, clock: Clock | None = None, aggregates: Sequence[UserAggregate] = ()
     ) -> None:
         self.session = Session(folder, aggregates)
+        self.register_aggregate, self.failures = self.session.register_aggregate, self.session.failures
         self.dictionary = Dictionary()
         self.watermark: int = BEGINNING
         self._clock = clock or SystemClock()
@@ -119,23 +119,6 @@ class Engine:
         entry = self.session.catalog.get(query)
         assert isinstance(entry, QueryEntry) and entry.plan is not None, entry
         return self.session.explanation(entry.name, entry.plan, self._lookups.plan_of(query.lower()))
-
-    def register_aggregate(
-        self,
-        name: str,
-        arguments: Sequence[Type],
-        result: Type,
-        functions: Any,
-        kind: str = "algebraic",
-        duplicate_sensitive: bool = True,
-        vectorized: bool = False,
-    ) -> None:
-        """Make an aggregate of your own known to CQL: see `Session.register_aggregate`."""
-        self.session.register_aggregate(name, arguments, result, functions, kind, duplicate_sensitive, vectorized)
-
-    def failures(self, aggregate: str) -> list[AggregateError]:
-        """What the functions of an aggregate of your own have raised; the newest are kept."""
-        return self.session.failures(aggregate)
 
     def push(self, stream: str, rows: Any) -> None:
         """Hand over rows of a stream as they come; call `step` to see their effect."""

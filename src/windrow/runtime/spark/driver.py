@@ -21,7 +21,7 @@ from windrow.batch import Batch, Dictionary
 from windrow.catalog import QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop, Set, TableChange
-from windrow.errors import AggregateError, CheckpointError, WindrowError
+from windrow.errors import CheckpointError, WindrowError
 from windrow.optimizer.looked_up import covered, synopsis_below, with_lookups
 from windrow.physical.exchanges import distributed, distributed_lookup, results_meet
 from windrow.physical.slices import with_slices
@@ -71,9 +71,9 @@ class Driver:
         self.shards = self._checkpoint.open(shards, otherwise)
         self._lock = threading.RLock()
         self._recovered = frozenset(self._checkpoint.recovered_aggregates())
-        self.session = Session(
-            aggregates=self._own_aggregates(), distribution=Distribution(self.shards, self._spread, self._reading)
-        )
+        distribution = Distribution(self.shards, self._spread, self._reading)
+        self.session = Session(None, self._own_aggregates(), distribution, self._keep)
+        self.register_aggregate, self.failures = self.session.register_aggregate, self.session.failures
         self._queries: dict[str, Query | LookupQuery] = {}
         self._statements = Statements(self._checkpoint)
         self._log = Log(self._checkpoint)
@@ -111,39 +111,20 @@ class Driver:
                 results.append(result)
         return results
 
-    def register_aggregate(
-        self,
-        name: str,
-        arguments: Sequence[Type],
-        result: Type,
-        functions: Any,
-        kind: str = "algebraic",
-        duplicate_sensitive: bool = True,
-        vectorized: bool = False,
-    ) -> None:
-        """Make an aggregate of your own known to CQL: see `Session.register_aggregate`.
-
-        A checkpoint keeps the functions. To register them again when it is taken up is right and changes nothing.
-        """
+    def _keep(self, registered: UserAggregate) -> UserAggregate:
+        """Have the checkpoint keep an aggregate, or find that it does."""
         with self._lock:
-            known = self._checkpoint.aggregates.get(name.upper())
-            made = self.session.register_aggregate(
-                name, arguments, result, functions, kind, duplicate_sensitive, vectorized
-            )
+            known = self._checkpoint.aggregates.get(registered.name)
             if known is None:
-                self._checkpoint.register(made)
-                return
-            self.session.catalog.aggregates[known.name] = known
-            if known.name not in self._recovered or made.declared != known.declared:
+                self._checkpoint.register(registered)
+                return registered
+            if known.name not in self._recovered or registered.declared != known.declared:
                 hint = "choose another name: queries may be calling the one there is"
                 raise WindrowError(f"there is an aggregate {known.name} already", hint)
+            return known
 
     def _own_aggregates(self) -> list[UserAggregate]:
         return list(self._checkpoint.aggregates.values())
-
-    def failures(self, aggregate: str) -> list[AggregateError]:
-        """What the functions of an aggregate of your own have raised since the engine started; the newest are kept."""
-        return self.session.failures(aggregate)
 
     @property
     def queries(self) -> list[Query | LookupQuery]:
