@@ -168,25 +168,11 @@ class GlobalCounters:
 
 @compiled
 def _sweep(
-    group: Int64s,
-    change: Int8s,
-    ids: Int64s,
-    listed: Bools,
-    count: Int64s,
-    floor: Int64s,
-    value: Int64s,
-    ranks: Int64s,
-    telling: Bools,
-    tellings: int,
-    most: int,
-    counters: Int64s,
-    covered: Int64s,
-    threshold: Int64s,
-    above: Int64s,
-    roots: Int64s,
-    nodes: Int64s,
-    tally: Int64s,
-) -> tuple[Int64s, Int64s, Int64s, Bools]:
+    group: Int64s, change: Int8s, ids: Int64s, listed: Bools, count: Int64s, floor: Int64s, value: Int64s,
+    ranks: Int64s, telling: Bools, tellings: int, most: int,
+    counters: Int64s, covered: Int64s, threshold: Int64s, above: Int64s,
+    roots: Int64s, nodes: Int64s, tally: Int64s,
+) -> tuple[Int64s, Int64s, Int64s, Bools]:  # fmt: skip
     """After each telling event: where its items end, the items (count, value, most), δ, and whether all are told."""
     ends = np.zeros(tellings + 1, np.int64)
     found = np.empty((max(16, tellings), 3), np.int64)
@@ -207,24 +193,31 @@ def _sweep(
                 if old > 0:
                     roots[g] = change_count(roots[g], -old, value[i], item, by, none, ranks, nodes, tally, path)
         if telling[i]:
-            position, size = 1, nodes[roots[g], _SIZE]
-            told = 0
-            while position <= size and (most == _ABOVE_THRESHOLD or told < most):
-                node = element_at(roots[g], position, nodes)
-                if most == _ABOVE_THRESHOLD and -nodes[node, _COUNT] <= threshold[g]:
-                    break
-                if total == len(found):
-                    longer = np.empty((2 * len(found), 3), np.int64)
-                    longer[:total] = found
-                    found = longer
-                found[total, 0] = -nodes[node, _COUNT]
-                found[total, 1] = nodes[node, _SECOND]
-                found[total, 2] = -nodes[node, _COUNT] + threshold[g] - covered[nodes[node, _THIRD]]
-                total += 1
-                told += 1
-                position += 1
+            found, total = _tell(roots[g], most, threshold[g], covered, nodes, found, total)
             thresholds[place] = threshold[g]
-            complete[place] = above[g] == told
+            complete[place] = above[g] == total - ends[place]
             place += 1
             ends[place] = total
     return ends, found[:total], thresholds, complete
+
+
+@compiled
+def _tell(
+    root: int, most: int, threshold: int, covered: Int64s, nodes: Int64s, found: Int64s, total: int
+) -> tuple[Int64s, int]:
+    """Write the items of a group behind the `total` that are there: those above δ, or the first `most`."""
+    size = nodes[root, _SIZE]
+    longest = size if most == _ABOVE_THRESHOLD else min(most, size)
+    for position in range(1, longest + 1):
+        node = element_at(root, position, nodes)
+        count = -nodes[node, _COUNT]
+        if most == _ABOVE_THRESHOLD and count <= threshold:
+            break
+        if total == len(found):
+            longer = np.empty((2 * total, 3), np.int64)
+            longer[:total] = found
+            found = longer
+        found[total, 0], found[total, 1] = count, nodes[node, _SECOND]
+        found[total, 2] = count + threshold - covered[nodes[node, _THIRD]]
+        total += 1
+    return found, total

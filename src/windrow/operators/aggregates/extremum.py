@@ -61,66 +61,72 @@ class QueuedExtremes:
 
 @compiled
 def _sweep(
-    group: Int64s,
-    change: Int8s,
-    value: Int64s,
-    ranks: Int64s,
-    largest: int,
-    telling: Bools,
-    tellings: int,
-    front: Int64s,
-    back: Int64s,
-    came: Int64s,
-    left: Int64s,
-    fields: Int64s,
-    free: Int64s,
-    tally: Int64s,
-) -> tuple[Int64s, Bools]:
+    group: Int64s, change: Int8s, value: Int64s, ranks: Int64s, largest: int, telling: Bools, tellings: int,
+    front: Int64s, back: Int64s, came: Int64s, left: Int64s, fields: Int64s, free: Int64s, tally: Int64s,
+) -> tuple[Int64s, Bools]:  # fmt: skip
     found, present = np.zeros(tellings, np.int64), np.zeros(tellings, np.bool_)
-    ranked = len(ranks) > 0
     place = 0
     for i in range(len(group)):
         g = group[i]
         if change[i] > 0:
-            order = largest * (ranks[value[i], 0] if ranked else value[i])
-            last = back[g]
-            while last != _NONE:
-                kept = fields[last, _VALUE]
-                if largest * (ranks[kept, 0] if ranked else kept) > order:
-                    break
-                free[tally[1]] = last
-                tally[1] += 1
-                last = fields[last, _BEFORE]
-            if tally[1] > 0:
-                tally[1] -= 1
-                new = free[tally[1]]
-            else:
-                new = tally[0]
-                tally[0] += 1
-            fields[new, _VALUE], fields[new, _NUMBER] = value[i], came[g]
-            fields[new, _BEFORE], fields[new, _AFTER] = last, _NONE
-            if last == _NONE:
-                front[g] = new
-            else:
-                fields[last, _AFTER] = new
-            back[g] = new
-            came[g] += 1
+            _append(g, value[i], ranks, largest, front, back, came, fields, free, tally)
         elif change[i] < 0:
             left[g] += 1
         if telling[i]:
             # Only now: within an instant rows may leave before they come.
-            first = front[g]
-            while first != _NONE and fields[first, _NUMBER] < left[g]:
-                free[tally[1]] = first
-                tally[1] += 1
-                first = fields[first, _AFTER]
-            front[g] = first
-            if first == _NONE:
-                back[g] = _NONE
-                came[g] = left[g] = 0
-            else:
-                fields[first, _BEFORE] = _NONE
-                found[place] = fields[first, _VALUE]
-                present[place] = True
+            best = _remove_left(g, front, back, came, left, fields, free, tally)
+            if best != _NONE:
+                found[place], present[place] = fields[best, _VALUE], True
             place += 1
     return found, present
+
+
+@compiled
+def _append(
+    g: int, value: int, ranks: Int64s, largest: int,
+    front: Int64s, back: Int64s, came: Int64s, fields: Int64s, free: Int64s, tally: Int64s,
+) -> None:  # fmt: skip
+    """A value comes to the back of a group's queue, in the place of those that it beats."""
+    ranked = len(ranks) > 0
+    order = largest * (ranks[value, 0] if ranked else value)
+    last = back[g]
+    while last != _NONE:
+        kept = fields[last, _VALUE]
+        if largest * (ranks[kept, 0] if ranked else kept) > order:
+            break
+        free[tally[1]] = last
+        tally[1] += 1
+        last = fields[last, _BEFORE]
+    if tally[1] > 0:
+        tally[1] -= 1
+        new = free[tally[1]]
+    else:
+        new = tally[0]
+        tally[0] += 1
+    fields[new, _VALUE], fields[new, _NUMBER] = value, came[g]
+    fields[new, _BEFORE], fields[new, _AFTER] = last, _NONE
+    if last == _NONE:
+        front[g] = new
+    else:
+        fields[last, _AFTER] = new
+    back[g] = new
+    came[g] += 1
+
+
+@compiled
+def _remove_left(
+    g: int, front: Int64s, back: Int64s, came: Int64s, left: Int64s, fields: Int64s, free: Int64s, tally: Int64s
+) -> int:
+    """Candidates whose rows have left go from the front of a group's queue; the best of the others."""
+    first = front[g]
+    while first != _NONE and fields[first, _NUMBER] < left[g]:
+        free[tally[1]] = first
+        tally[1] += 1
+        first = fields[first, _AFTER]
+    front[g] = first
+    if first == _NONE:
+        back[g] = _NONE
+        came[g] = left[g] = 0
+    else:
+        fields[first, _BEFORE] = _NONE
+    return int(first)
