@@ -38,12 +38,14 @@ from windrow.synopses import (
     two_stacks,
 )
 from windrow.synopses.kept_words import KeptWords, Ring
+from windrow.synopses.words import ADD, GREATEST
 from windrow.types import BIGINT
 
 OPERATORS = 1_000  # SUM over the last 0, 1, ..., 999 tuples
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)  # of updates in the input
 LONGEST = 100_000  # kept by the synopses that lookups are counted on
 BEST_OF = 3
+_RUNNING, _INTERVAL, _SEARCH_TREE, _BASIC_INTERVAL = range(4)  # which synopsis a compiled loop calls
 SLOW = ("two stacks", "materialize all", "materialize none")  # measured on a twentieth of the input
 
 
@@ -111,13 +113,13 @@ def _rate(count: int, work: Callable[[], object]) -> float:
 
 def _figure_9(inputs: int) -> list[Result]:
     ways: dict[str, Callable[[], Mixed]] = {
-        "R-INT": lambda: _shared(Running, _mixed_running),
-        "B-INT": lambda: _shared(Interval, _mixed_interval),
+        "R-INT": lambda: _shared(Running, _RUNNING),
+        "B-INT": lambda: _shared(Interval, _INTERVAL),
         "L-INT": _landmarks,
-        "PSoup": lambda: _shared(SearchTree, _mixed_search_tree),
+        "PSoup": lambda: _shared(SearchTree, _SEARCH_TREE),
         "two stacks": _two_stacks,
         "materialize all": _materialized,
-        "materialize none": lambda: _shared(BasicInterval, _mixed_basic),
+        "materialize none": lambda: _shared(BasicInterval, _BASIC_INTERVAL),
     }
     results: list[Result] = []
     for share in SHARES:
@@ -156,79 +158,57 @@ def _sum() -> KeptAggregate:
     return sum_of_integers(BIGINT)
 
 
-def _shared(kind: Callable[[KeptAggregate], KeptWords], loop: Callable[..., int]) -> Mixed:
-    ring = _ring(_filled(kind(_sum()), OPERATORS, 0))
-    return lambda mixed: loop(*mixed, OPERATORS, *ring)
+def _shared(make: Callable[[KeptAggregate], KeptWords], kind: int) -> Mixed:
+    ring = _ring(_filled(make(_sum()), OPERATORS, 0))
+    return lambda mixed: _mixed(*mixed, kind, OPERATORS, *ring)
 
 
 @compiled
-def _mixed_running(
-    is_update: Bools, value: Int64s, width: Int64s, longest: int,
+def _insert_one(
+    kind: int, p: int, added: Int64s, i: int, operation: int, offset: Int64s, size: Int64s, rows: Int64s
+) -> None:
+    none = offset[:0]
+    if kind == _RUNNING:
+        running.insert_one(0, p, True, added, i, 1, offset, size, rows)
+    elif kind == _INTERVAL:
+        interval.insert_one(0, p, True, added, i, operation, 1, none, offset, size, rows)
+    elif kind == _SEARCH_TREE:
+        search_tree.insert_one(0, p, True, added, i, operation, 1, none, offset, size, rows)
+    else:
+        basic_interval.insert_one(0, p, True, added, i, operation, 1, none, offset, size, rows)
+
+
+@compiled
+def _lookup_one(
+    kind: int, begin: int, end: int, operation: int, offset: Int64s, size: Int64s, rows: Int64s, found: Int64s
+) -> int:
+    """The sum, or extreme, over the elements at [begin, end)."""
+    none = offset[:0]
+    found[0, 0] = found[0, 1] = 0
+    if kind == _RUNNING:
+        running.lookup_one(0, begin, end, 1, offset, size, rows, found, 0)
+    elif kind == _INTERVAL:
+        interval.lookup_one(0, begin, end, operation, 1, none, offset, size, rows, found, 0)
+    elif kind == _SEARCH_TREE:
+        search_tree.lookup_one(0, begin, end, operation, 1, none, offset, size, rows, found, 0)
+    else:
+        basic_interval.lookup_one(0, begin, end, operation, 1, none, offset, size, rows, found, 0)
+    return int(found[0, 1])
+
+
+@compiled
+def _mixed(
+    is_update: Bools, value: Int64s, width: Int64s, kind: int, longest: int,
     offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s,
 ) -> int:  # fmt: skip
     found, total = np.zeros((1, 2), np.int64), 0
     for i in range(len(is_update)):
         if is_update[i]:
-            running.insert_one(0, next[0], True, value, i, 1, offset, size, rows)
-            next[0] += 1
-            first[0] = next[0] - longest
-        else:
-            running.lookup_one(0, next[0] - width[i], next[0], 1, offset, size, rows, found, 0)
-            total += found[0, 1]
-    return total
-
-
-@compiled
-def _mixed_interval(
-    is_update: Bools, value: Int64s, width: Int64s, longest: int,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s,
-) -> int:  # fmt: skip
-    found, total, none = np.zeros((1, 2), np.int64), 0, offset[:0]
-    for i in range(len(is_update)):
-        if is_update[i]:
-            interval.insert_one(0, next[0], True, value, i, 0, 1, none, offset, size, rows)
-            next[0] += 1
-            first[0] = next[0] - longest
-        else:
-            found[0, 1] = 0
-            interval.lookup_one(0, next[0] - width[i], next[0], 0, 1, none, offset, size, rows, found, 0)
-            total += found[0, 1]
-    return total
-
-
-@compiled
-def _mixed_search_tree(
-    is_update: Bools, value: Int64s, width: Int64s, longest: int,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s,
-) -> int:  # fmt: skip
-    found, total, none = np.zeros((1, 2), np.int64), 0, offset[:0]
-    for i in range(len(is_update)):
-        if is_update[i]:
-            search_tree.insert_one(0, next[0], True, value, i, 0, 1, none, offset, size, rows)
+            _insert_one(kind, next[0], value, i, ADD, offset, size, rows)
             next[0] += 1
             first[0] = next[0] - longest
         elif width[i] > 0:
-            found[0, 1] = 0
-            search_tree.lookup_one(0, next[0] - width[i], next[0], 0, 1, none, offset, size, rows, found, 0)
-            total += found[0, 1]
-    return total
-
-
-@compiled
-def _mixed_basic(
-    is_update: Bools, value: Int64s, width: Int64s, longest: int,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s,
-) -> int:  # fmt: skip
-    found, total, none = np.zeros((1, 2), np.int64), 0, offset[:0]
-    for i in range(len(is_update)):
-        if is_update[i]:
-            basic_interval.insert_one(0, next[0], True, value, i, 0, 1, none, offset, size, rows)
-            next[0] += 1
-            first[0] = next[0] - longest
-        else:
-            found[0, 1] = 0
-            basic_interval.lookup_one(0, next[0] - width[i], next[0], 0, 1, none, offset, size, rows, found, 0)
-            total += found[0, 1]
+            total += _lookup_one(kind, next[0] - width[i], next[0], ADD, offset, size, rows, found)
     return total
 
 
@@ -298,7 +278,8 @@ def _mixed_two_stacks(
                 first[g] = max(0, next[g] - g)
         elif width[i] > 0:
             found[0, 1] = 0
-            two_stacks.lookup_one(width[i], 0, 1, none, offset, size, first, next, rows, middle, back, found, 0)
+            g = width[i]
+            two_stacks.lookup_one(g, first[g], next[g], 0, 1, none, offset, size, rows, middle, back, found, 0)
             total += found[0, 1]
     return total
 
@@ -338,8 +319,8 @@ def _figure_10(updates: int, sizes: Sequence[int]) -> list[Result]:
         measuring(f"figure 10: {kept:,} elements kept")
         sums, extremes, runs = _three(kept)
         works = {
-            "R-INT": partial(_updates_running, rows, *_ring(sums)),
-            "B-INT": partial(_updates_interval, rows, *_ring(extremes)),
+            "R-INT": partial(_updates, _RUNNING, ADD, rows, *_ring(sums)),
+            "B-INT": partial(_updates, _INTERVAL, GREATEST, rows, *_ring(extremes)),
             "B-INT-QNT": partial(_updates_quantile, values, *_where(runs)),
         }
         results += [_result(10, name, kept, _rate(updates, work)) for name, work in works.items()]
@@ -364,17 +345,12 @@ def _where(synopsis: SharedSynopsis) -> tuple[Int64s, Int64s, Int64s, Int64s, In
 
 
 @compiled
-def _updates_running(value: Int64s, offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s) -> None:
+def _updates(
+    kind: int, operation: int, value: Int64s,
+    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s,
+) -> None:  # fmt: skip
     for i in range(len(value)):
-        running.insert_one(0, next[0], True, value, i, 1, offset, size, rows)
-        next[0] += 1
-
-
-@compiled
-def _updates_interval(value: Int64s, offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s) -> None:
-    none = offset[:0]
-    for i in range(len(value)):
-        interval.insert_one(0, next[0], True, value, i, 2, 1, none, offset, size, rows)
+        _insert_one(kind, next[0], value, i, operation, offset, size, rows)
         next[0] += 1
 
 
@@ -401,8 +377,8 @@ def _figure_11(lookups: int, widths: Sequence[int], longest: int) -> list[Result
         begin, few = end - width, max(200, lookups // 20)
         ranks = random.integers(1, width + 1, few)
         works = {
-            "R-INT": (sums, lookups, partial(_lookups_running, begin, end, *_ring(sums))),
-            "B-INT": (extremes, lookups, partial(_lookups_interval, begin, end, *_ring(extremes))),
+            "R-INT": (sums, lookups, partial(_lookups, _RUNNING, ADD, begin, end, *_ring(sums))),
+            "B-INT": (extremes, lookups, partial(_lookups, _INTERVAL, GREATEST, begin, end, *_ring(extremes))),
             "B-INT-QNT": (runs, few, partial(_lookups_quantile, begin[:few], end[:few], ranks, *_where(runs))),
         }
         for name, (synopsis, count, work) in works.items():
@@ -423,25 +399,13 @@ def _ways(synopsis: SharedSynopsis, oldest: Int64s, newest: Int64s) -> dict[str,
 
 
 @compiled
-def _lookups_running(
-    begin: Int64s, end: Int64s, offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s
-) -> int:
+def _lookups(
+    kind: int, operation: int, begin: Int64s, end: Int64s,
+    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s,
+) -> int:  # fmt: skip
     found, total = np.zeros((1, 2), np.int64), 0
     for i in range(len(begin)):
-        running.lookup_one(0, begin[i], end[i], 1, offset, size, rows, found, 0)
-        total += found[0, 1]
-    return total
-
-
-@compiled
-def _lookups_interval(
-    begin: Int64s, end: Int64s, offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s
-) -> int:
-    found, total, none = np.zeros((1, 2), np.int64), 0, offset[:0]
-    for i in range(len(begin)):
-        found[0, 0] = 0
-        interval.lookup_one(0, begin[i], end[i], 2, 1, none, offset, size, rows, found, 0)
-        total += found[0, 1]
+        total += _lookup_one(kind, begin[i], end[i], operation, offset, size, rows, found)
     return total
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import asw, collective, kernels, runner, upa
+from benchmarks import asw, collective, kernels, runner, swag, upa
 
 ROOT = Path(__file__).parent.parent
 
@@ -106,6 +106,18 @@ def test_the_index_agrees_and_reports_its_named_ratios(monkeypatch: pytest.Monke
     assert set(report.ratios) == {"ci_over_plain", "gain_of_ceiling"}
     assert [result["p"] for result in report.results] == [0, *collective.LEVELS]
     assert (tmp_path / "collective.png").exists()
+
+
+def test_rolling_windows_agree_and_report_their_named_ratios(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("benchmarks.figure.OUT", tmp_path)
+
+    report = swag.compared(
+        (swag.Work("1k", 20, 3_000, 600, 500), swag.Work("1m", 900, 3_000, 1_800, 2_000)), quick=True
+    )
+
+    ratios = {f"{other}_over_windrow_{work}" for other in ("rolling", "recomputation") for work in ("1k", "1m")}
+    assert set(report.ratios) == ratios
+    assert (tmp_path / "swag.png").exists()
 
 
 def test_no_name_lists_and_runs_all(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

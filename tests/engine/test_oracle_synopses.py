@@ -132,6 +132,29 @@ def test_one_window_a_group(kind, case, data):
         synopsis.restore({name: stored[name] for name in snapshot.manifest})
 
 
+@pytest.mark.parametrize("kind, case", KEPT + ONE_WINDOW, ids=map(named, KEPT + ONE_WINDOW))
+@settings(max_examples=12)
+@given(data=st.data())
+def test_a_window_that_rolls(kind, case, data):
+    synopsis, model, now, stored, length = SharedSynopsis([kind(case.make())]), Model(), 0, {}, 6
+    for burst in data.draw(bursts(case.values)):
+        before = len(model.elements)
+        now, group, time, columns = feed(case, burst, now, model)
+        (found,) = synopsis.roll(group, time, [columns], length)
+        wanted = []
+        for place, (g, t, _) in enumerate(model.elements[before:], before + 1):
+            wanted.append(case.expected(Model(model.elements[:place]).by_time(g, t - length + 1, t + 1)))
+        assert all(map(same, shown(found), wanted)), (shown(found), wanted)
+        synopsis.expire_until(now - length + 1)
+        groups, begin = np.arange(5), np.full(5, now - length + 1)
+        (found,) = synopsis.lookup_by_time(groups, begin, np.full(5, FOREVER))
+        assert all(map(same, shown(found), [case.expected(model.by_time(g, begin[0], now + 1)) for g in range(5)]))
+        snapshot = synopsis.snapshot(set(stored))
+        stored |= snapshot.pieces
+        synopsis = SharedSynopsis([kind(case.make())])
+        synopsis.restore({name: stored[name] for name in snapshot.manifest})
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("by_rows", [True, False], ids=["rows", "time"])
 @pytest.mark.parametrize("longest", [None, 30], ids=["suffix", "historical"])
@@ -211,6 +234,13 @@ def test_quantiles_of_any_fraction_and_window(data):
             synopsis.restore({name: stored[name] for name in snapshot.manifest})
 
 
+def test_medians_of_a_window_that_rolls():
+    synopsis = SharedSynopsis([Quantile(BIGINT)])
+    values = (CASES[1].column([5, 1, 9, 2, 7]),)
+    (found,) = synopsis.roll(int64s([0, 0, 1, 0, 0]), int64s([1, 2, 3, 4, 6]), [values], 4)
+    assert shown(found) == [5, 1, 9, 2, 2]
+
+
 def test_windows_that_are_not_covered_are_refused():
     case = CASES[1]
     synopsis = SharedSynopsis([Interval(case.make())], slice=10)
@@ -226,6 +256,12 @@ def test_windows_that_are_not_covered_are_refused():
     landmark = Landmark(case.make(), [10, 40], by_rows=True)
     with pytest.raises(WindrowError, match="30 wide"):
         landmark.lookup_by_rows(one, one + 30, one)
+    with pytest.raises(WindrowError, match="a slice are not told apart"):
+        synopsis.roll(int64s([0]), int64s([25]), [(case.column([1]),)], 10)
+    rolled = SharedSynopsis([Interval(case.make())])
+    rolled.roll(int64s([0, 0]), int64s([5, 25]), [(case.column([1, 2]),)], 10)
+    with pytest.raises(WindrowError, match="begins at 0, elements are kept since 16"):
+        rolled.lookup_by_time(one, one, one + 20)
     stacks = SharedSynopsis([TwoStacks(case.make())])
     stacks.insert(int64s([0, 0]), int64s([5, 25]), [(case.column([1, 2]),)])
     with pytest.raises(WindrowError, match="shorter than what is kept"):

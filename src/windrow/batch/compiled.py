@@ -17,3 +17,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def compiled(function: Function) -> Function:
     """`function`, compiled on its first call for the types it is called with."""
     return cast(Function, numba.njit(cache=True, nogil=True)(function))
+
+
+def inlined(function: Function) -> Function:
+    """A part of compiled loops: what is done for every element, where a call would cost more than what it does."""
+    return cast(Function, numba.njit(cache=True, nogil=True, inline="always")(function))

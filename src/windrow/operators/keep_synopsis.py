@@ -22,7 +22,8 @@ from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.snapshot import Part
 from windrow.synopses.apart import Apart
 from windrow.synopses.elements import Spans
-from windrow.synopses.shared import Kept, SharedSynopsis
+from windrow.synopses.kept import Kept
+from windrow.synopses.shared import SharedSynopsis
 from windrow.synopses.thresholds import ThresholdIndex
 from windrow.types import Type
 from windrow.units import FOREVER

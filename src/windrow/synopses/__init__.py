@@ -20,12 +20,13 @@ from windrow.synopses.elements import Elements, Spans
 from windrow.synopses.exponential_histogram import ExponentialHistogram
 from windrow.synopses.interval import Interval
 from windrow.synopses.join import JoinKind, JoinSynopsis
+from windrow.synopses.kept import Kept
 from windrow.synopses.landmark import Landmark
 from windrow.synopses.materialized import Materialized
 from windrow.synopses.quantile import Quantile
 from windrow.synopses.running import Running
 from windrow.synopses.search_tree import SearchTree
-from windrow.synopses.shared import Kept, SharedSynopsis
+from windrow.synopses.shared import SharedSynopsis
 from windrow.synopses.two_stacks import TwoStacks
 from windrow.synopses.user_states import IntervalStates, RunningStates
 

@@ -54,6 +54,8 @@ def sum_of_integers(type: Type) -> KeptAggregate:
     """SUM of integers or decimals; one that does not fit its type is null, and comes back when values have left."""
 
     def finish(found: Words) -> Column:
+        if found.layout.limbs == 1 and type == BIGINT:
+            return column(type, found.rows[:, 1].copy(), found.rows[:, 0] > 0)
         sums = _sums(found)
         total, fits = total_of(sums, type)
         return column(type, total, fits & (sums.values > 0))
@@ -62,7 +64,13 @@ def sum_of_integers(type: Type) -> KeptAggregate:
 
 
 def average_of_integers() -> KeptAggregate:
-    return KeptAggregate("AVG", Layout(words.ADD, 1, 1), words.integers, lambda found: integer_averages(_sums(found)))
+    def finish(found: Words) -> Column:
+        if found.layout.limbs == 1:
+            values = found.rows[:, 0]
+            return column(DOUBLE, found.rows[:, 1] / np.maximum(values, 1), values > 0)
+        return integer_averages(_sums(found))
+
+    return KeptAggregate("AVG", Layout(words.ADD, 1, 1), words.integers, finish)
 
 
 def average_of_decimals(argument: DecimalType, type: DecimalType) -> KeptAggregate:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s
-from windrow.batch.compiled import compiled
-from windrow.synopses.elements import Arrivals, Elements, Moves, Spans
+from windrow.batch.compiled import compiled, inlined
+from windrow.synopses.elements import Arrivals, Elements, Moves, Spans, move_rings, places
 from windrow.synopses.kept_words import KeptWords, Operation, Ring
 from windrow.synopses.words import merge
 
@@ -29,14 +29,19 @@ class BasicInterval(KeptWords):
         found[order] = _lookup(*sorted_spans, *how, ring.offset, ring.size, ring.rows)
         return found
 
+    def _rolled(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s, spans: Spans) -> Int64s:
+        """Every span ends with another element: no pass is shared."""
+        self._inserted(ring, how, arrivals, rows)
+        return np.asarray(_lookup(*spans, *how, ring.offset, ring.size, ring.rows))
+
     def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        return np.asarray(_elements(*spans, ring.offset, ring.size, ring.rows))
+        return ring.rows[places(spans, ring.offset, ring.size)]
 
     def _moved(self, elements: Elements, moves: Moves, old: Int64s, new: Int64s) -> None:
-        _move(*moves[:5], elements.first, elements.next, old, new)
+        move_rings(*moves[:5], elements.first, elements.next, 1, old, new)
 
 
-@compiled
+@inlined
 def lookup_one(
     g: int, begin: int, end: int, operation: int, plain: int, ranks: Int64s,
     offset: Int64s, size: Int64s, rows: Int64s, found: Int64s, i: int,
@@ -61,7 +66,7 @@ def _lookup(
     return found
 
 
-@compiled
+@inlined
 def insert_one(
     g: int, position: int, is_new: bool, added: Int64s, i: int, operation: int, plain: int, ranks: Int64s,
     offset: Int64s, size: Int64s, rows: Int64s,
@@ -81,25 +86,3 @@ def _insert(
 ) -> None:  # fmt: skip
     for i in range(len(group)):
         insert_one(group[i], position[i], is_new[i], added, i, operation, plain, ranks, offset, size, rows)
-
-
-@compiled
-def _elements(group: Int64s, begin: Int64s, end: Int64s, offset: Int64s, size: Int64s, rows: Int64s) -> Int64s:
-    found = np.zeros(((end - begin).sum(), rows.shape[1]), np.int64)
-    place = 0
-    for i in range(len(group)):
-        g = group[i]
-        for p in range(begin[i], end[i]):
-            found[place] = rows[offset[g] + (p & (size[g] - 1))]
-            place += 1
-    return found
-
-
-@compiled
-def _move(
-    group: Int64s, old_offset: Int64s, old_size: Int64s, new_offset: Int64s, new_size: Int64s,
-    first: Int64s, next: Int64s, old: Int64s, new: Int64s,
-) -> None:  # fmt: skip
-    for i in range(len(group)):
-        for p in range(first[group[i]], next[group[i]]):
-            new[new_offset[i] + (p & (new_size[i] - 1))] = old[old_offset[i] + (p & (old_size[i] - 1))]

@@ -15,11 +15,11 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.batch.arrays import Int64s, grown
-from windrow.batch.compiled import compiled
+from windrow.batch.compiled import compiled, inlined
 from windrow.synopses.aggregates import KeptAggregate
-from windrow.synopses.elements import Arrivals, Elements, Moves, Spans
+from windrow.synopses.elements import Arrivals, Elements, Moves, Spans, move_rings, places
 from windrow.synopses.kept_words import KeptWords, Operation, Ring
-from windrow.synopses.two_stacks import move_pairs, refuse_parts, single_elements
+from windrow.synopses.two_stacks import refuse_parts
 from windrow.synopses.words import Layout, merge, widened
 
 _F, _L, _R, _A, _B, _E = range(6)  # the cuts
@@ -55,10 +55,13 @@ class Daba(KeptWords):
 
     def _found(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
         refuse_parts(ring, spans)
-        return np.asarray(_lookup(*spans, *how, ring.offset, ring.size, ring.first, ring.rows, self.cuts, self.sides))
+        return np.asarray(_lookup(*spans, *how, ring.offset, ring.size, ring.rows, self.cuts, self.sides))
+
+    def _rolled(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s, spans: Spans) -> Int64s:
+        return np.asarray(_roll(*spans, rows, *how, ring.offset, ring.size, ring.rows, self.cuts, self.sides))
 
     def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        return np.asarray(single_elements(*spans, ring.offset, ring.size, ring.rows))
+        return ring.rows[2 * places(spans, ring.offset, ring.size)]
 
     def _moved(self, elements: Elements, moves: Moves, old: Int64s, new: Int64s) -> None:
         """Departures are worked off first: what has left is not moved."""
@@ -66,7 +69,7 @@ class Daba(KeptWords):
         self.sides = grown(self.sides, 2 * elements.groups)
         ring = self.ring(elements)
         _depart_all(*self.how, ring.offset, ring.size, ring.first, ring.rows, self.cuts, self.sides)
-        move_pairs(*moves[:5], elements.first, elements.next, old, new)
+        move_rings(*moves[:5], elements.first, elements.next, self.rows_a_place, old, new)
 
     def _widen(self, elements: Elements, layout: Layout) -> None:
         self.sides = widened(self.sides, self.layout, layout)
@@ -121,13 +124,13 @@ def _depart(
         _step(g, operation, plain, ranks, offset, size, rows, cuts, sides)
 
 
-@compiled
+@inlined
 def insert_one(
-    g: int, position: int, added: Int64s, i: int, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, first: Int64s, rows: Int64s, cuts: Int64s, sides: Int64s,
+    g: int, first: int, position: int, added: Int64s, i: int, operation: int, plain: int, ranks: Int64s,
+    offset: Int64s, size: Int64s, rows: Int64s, cuts: Int64s, sides: Int64s,
 ) -> None:  # fmt: skip
-    """Row i of `added` behind all others."""
-    _depart(g, first[g], operation, plain, ranks, offset, size, rows, cuts, sides)
+    """Row i of `added` behind all others; those before `first` have left."""
+    _depart(g, first, operation, plain, ranks, offset, size, rows, cuts, sides)
     if cuts[g, _E] != position:  # positions of a group may begin anywhere
         cuts[g, :] = position
     row = 2 * (offset[g] + (position & (size[g] - 1)))
@@ -138,13 +141,13 @@ def insert_one(
     _step(g, operation, plain, ranks, offset, size, rows, cuts, sides)
 
 
-@compiled
+@inlined
 def lookup_one(
-    g: int, operation: int, plain: int, ranks: Int64s, offset: Int64s, size: Int64s, first: Int64s, rows: Int64s,
+    g: int, first: int, operation: int, plain: int, ranks: Int64s, offset: Int64s, size: Int64s, rows: Int64s,
     cuts: Int64s, sides: Int64s, found: Int64s, i: int,
 ) -> None:  # fmt: skip
-    """Merge the aggregate of a group's window into row i of `found`."""
-    _depart(g, first[g], operation, plain, ranks, offset, size, rows, cuts, sides)
+    """Merge the aggregate of a group's window, which begins at `first`, into row i of `found`."""
+    _depart(g, first, operation, plain, ranks, offset, size, rows, cuts, sides)
     merge(found, i, rows, 2 * (offset[g] + (cuts[g, _F] & (size[g] - 1))) + 1, operation, plain, ranks)
     merge(found, i, sides, 2 * g + _BACK, operation, plain, ranks)
 
@@ -155,18 +158,33 @@ def _insert(
     offset: Int64s, size: Int64s, first: Int64s, rows: Int64s, cuts: Int64s, sides: Int64s,
 ) -> None:  # fmt: skip
     for i in range(len(group)):
-        insert_one(group[i], position[i], added, i, operation, plain, ranks, offset, size, first, rows, cuts, sides)
+        insert_one(
+            group[i], first[group[i]], position[i], added, i, operation, plain, ranks, offset, size, rows, cuts, sides
+        )  # fmt: skip
 
 
 @compiled
 def _lookup(
     group: Int64s, begin: Int64s, end: Int64s, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, first: Int64s, rows: Int64s, cuts: Int64s, sides: Int64s,
+    offset: Int64s, size: Int64s, rows: Int64s, cuts: Int64s, sides: Int64s,
 ) -> Int64s:  # fmt: skip
     found = np.zeros((len(group), rows.shape[1]), np.int64)
     for i in range(len(group)):
         if begin[i] < end[i]:
-            lookup_one(group[i], operation, plain, ranks, offset, size, first, rows, cuts, sides, found, i)
+            lookup_one(group[i], begin[i], operation, plain, ranks, offset, size, rows, cuts, sides, found, i)
+    return found
+
+
+@compiled
+def _roll(
+    group: Int64s, begin: Int64s, end: Int64s, added: Int64s, operation: int, plain: int, ranks: Int64s,
+    offset: Int64s, size: Int64s, rows: Int64s, cuts: Int64s, sides: Int64s,
+) -> Int64s:  # fmt: skip
+    found = np.zeros((len(group), rows.shape[1]), np.int64)
+    for i in range(len(group)):
+        g, first = group[i], begin[i]
+        insert_one(g, first, end[i] - 1, added, i, operation, plain, ranks, offset, size, rows, cuts, sides)
+        lookup_one(g, first, operation, plain, ranks, offset, size, rows, cuts, sides, found, i)
     return found
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.batch.arrays import Bools, Int64s, grown
+from windrow.batch.arrays import Bools, Int64s, grown, ranges
 from windrow.batch.compiled import compiled
 from windrow.errors import WindrowError
 from windrow.units import FOREVER
@@ -115,8 +115,7 @@ class Elements:
         if not len(moves.group) and not moves.packed:
             return
         time = np.zeros(moves.places, np.int64) if moves.packed else grown(self.time, moves.places)
-        _move_times(moves.group, moves.old_offset, moves.old_size, moves.new_offset, moves.new_size,
-                    self.first, self.next, self.time, time)  # fmt: skip
+        move_rings(*moves[:5], self.first, self.next, 1, self.time, time)
         self.time, self._used = time, moves.places
         if moves.packed:
             self.offset, self.size = moves.new_offset, moves.new_size
@@ -133,11 +132,22 @@ class Elements:
             raise WindrowError("elements came out of the order of time", "hand them over by time, group by group")
         return Arrivals(group, position, is_new)
 
+    def ending_with(self, arrivals: Arrivals, time: Int64s, length: int) -> Spans:
+        """The windows of `length` that end with elements that have just come."""
+        if self.slice:
+            raise WindrowError("the elements of a slice are not told apart", "keep them without slices")
+        group, position, _ = arrivals
+        begin = _roll(group, position, time - length, self.offset, self.size, self.first.copy(), self.time)
+        return Spans(group, begin, position + 1)
+
+    def expire_before(self, spans: Spans, time: int) -> None:
+        """What is before the last span of a group is not asked for any more, nor a window that begins before `time`."""
+        self.first[spans.group] = spans.begin
+        self.kept_since = max(self.kept_since, time)
+
     def expire_until(self, time: int) -> None:
         """Elements before `time` are not asked for any more."""
-        if time <= self.kept_since:
-            return
-        self.kept_since = time
+        self.kept_since = max(self.kept_since, time)
         _expire(time, self.offset, self.size, self.first, self.next, self.time)
 
     def keep_newest(self, rows: int) -> None:
@@ -180,11 +190,25 @@ class Elements:
         return Spans(some, self.first[some], self.next[some])
 
     def times(self, spans: Spans) -> Int64s:
-        return _times(*spans, self.offset, self.size, self.time)
+        return self.time[places(spans, self.offset, self.size)]
 
     def start_at(self, group: Int64s, position: Int64s) -> None:
         """Let the positions of empty groups begin elsewhere."""
         self.first[group] = self.next[group] = position
+
+
+def single(spans: Spans) -> Spans:
+    """Every position of spans as a span of its own."""
+    lengths = spans.end - spans.begin
+    position = ranges(spans.begin, lengths)
+    return Spans(np.repeat(spans.group, lengths), position, position + 1)
+
+
+def places(spans: Spans, offset: Int64s, size: Int64s) -> Int64s:
+    """Where rings have the positions of spans, one after the other."""
+    group, position, _ = single(spans)
+    found: Int64s = offset[group] + (position & (size[group] - 1))
+    return found
 
 
 def _power_of_two(numbers: Int64s) -> Int64s:
@@ -197,13 +221,18 @@ def _on_edges(times: Int64s, slice: int) -> bool:
 
 
 @compiled
-def _move_times(
+def move_rings(
     group: Int64s, old_offset: Int64s, old_size: Int64s, new_offset: Int64s, new_size: Int64s,
-    first: Int64s, next: Int64s, old: Int64s, new: Int64s,
+    first: Int64s, next: Int64s, rows_a_place: int, old: Int64s, new: Int64s,
 ) -> None:  # fmt: skip
+    """What belongs to the positions [first, next) of groups follows their rings, so many rows a place."""
     for i in range(len(group)):
+        if old_size[i] == 0 or new_size[i] == 0:
+            continue
         for p in range(first[group[i]], next[group[i]]):
-            new[new_offset[i] + (p & (new_size[i] - 1))] = old[old_offset[i] + (p & (old_size[i] - 1))]
+            target, source = new_offset[i] + (p & (new_size[i] - 1)), old_offset[i] + (p & (old_size[i] - 1))
+            for row in range(rows_a_place):
+                new[rows_a_place * target + row] = old[rows_a_place * source + row]
 
 
 @compiled
@@ -238,6 +267,20 @@ def _expire(until: int, offset: Int64s, size: Int64s, first: Int64s, next: Int64
 
 
 @compiled
+def _roll(
+    group: Int64s, position: Int64s, before: Int64s, offset: Int64s, size: Int64s, first: Int64s, time: Int64s
+) -> Int64s:
+    begin = np.empty(len(group), np.int64)
+    for i in range(len(group)):
+        g = group[i]
+        p, base, mask = first[g], offset[g], size[g] - 1
+        while p < position[i] and time[base + (p & mask)] <= before[i]:
+            p += 1
+        first[g] = begin[i] = p
+    return begin
+
+
+@compiled
 def first_not_before(
     instant: int, g: int, offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s
 ) -> int:
@@ -267,15 +310,3 @@ def _by_time(
         ends[i] = next[g] if end[i] == FOREVER else first_not_before(end[i], g, offset, size, first, next, time)
         ends[i] = max(begins[i], ends[i])
     return begins, ends
-
-
-@compiled
-def _times(group: Int64s, begin: Int64s, end: Int64s, offset: Int64s, size: Int64s, time: Int64s) -> Int64s:
-    found = np.empty((end - begin).sum(), np.int64)
-    place = 0
-    for i in range(len(group)):
-        g = group[i]
-        for p in range(begin[i], end[i]):
-            found[place] = time[offset[g] + (p & (size[g] - 1))]
-            place += 1
-    return found

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s
-from windrow.batch.compiled import compiled
-from windrow.synopses.elements import Arrivals, Elements, Moves, Spans
+from windrow.batch.compiled import compiled, inlined
+from windrow.synopses.elements import Arrivals, Elements, Moves, Spans, places
 from windrow.synopses.kept_words import KeptWords, Operation, Ring
 from windrow.synopses.words import merge
 
@@ -27,7 +27,7 @@ class Interval(KeptWords):
         return np.asarray(_lookup(*spans, *how, ring.offset, ring.size, ring.rows))
 
     def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        return np.asarray(_elements(*spans, ring.offset, ring.size, ring.rows))
+        return ring.rows[places(spans, 2 * ring.offset, ring.size)]
 
     def _moved(self, elements: Elements, moves: Moves, old: Int64s, new: Int64s) -> None:
         _move(*moves[:5], elements.first, elements.next, old, new)
@@ -60,7 +60,7 @@ def covering(begin: int, end: int) -> list[tuple[int, int]]:
     return [(int(i << n), int((i + 1) << n)) for n, i in zip(levels[:count], indexes[:count], strict=True)]
 
 
-@compiled
+@inlined
 def lookup_one(
     g: int, begin: int, end: int, operation: int, plain: int, ranks: Int64s,
     offset: Int64s, size: Int64s, rows: Int64s, found: Int64s, i: int,
@@ -93,7 +93,7 @@ def _lookup(
     return found
 
 
-@compiled
+@inlined
 def insert_one(
     g: int, position: int, is_new: bool, added: Int64s, i: int, operation: int, plain: int, ranks: Int64s,
     offset: Int64s, size: Int64s, rows: Int64s,
@@ -122,17 +122,6 @@ def _insert(
 ) -> None:  # fmt: skip
     for i in range(len(group)):
         insert_one(group[i], position[i], is_new[i], added, i, operation, plain, ranks, offset, size, rows)
-
-
-@compiled
-def _elements(group: Int64s, begin: Int64s, end: Int64s, offset: Int64s, size: Int64s, rows: Int64s) -> Int64s:
-    found = np.zeros(((end - begin).sum(), rows.shape[1]), np.int64)
-    place = 0
-    for i in range(len(group)):
-        for p in range(begin[i], end[i]):
-            found[place] = rows[node(offset[group[i]], size[group[i]], 0, p)]
-            place += 1
-    return found
 
 
 @compiled

@@ -15,6 +15,7 @@ from windrow.batch.arrays import Array, Int64s, grown
 from windrow.batch.column import Column
 from windrow.synopses.aggregates import KeptAggregate
 from windrow.synopses.elements import Arrivals, Elements, Moves, Spans
+from windrow.synopses.kept import Kept
 from windrow.synopses.words import Layout, Words, widened
 
 
@@ -36,7 +37,7 @@ class Operation(NamedTuple):
     ranks: Int64s
 
 
-class KeptWords:
+class KeptWords(Kept):
     """A synopsis of one aggregate; `rows_a_place` rows for every place of a ring."""
 
     rows_a_place = 1
@@ -52,11 +53,18 @@ class KeptWords:
 
     def insert(self, elements: Elements, arrivals: Arrivals, values: tuple[Column, ...]) -> None:
         """Take the values of elements in that have just got their positions."""
-        self._insert_words(elements, arrivals, self.aggregate.encode(values, len(arrivals.group)))
+        rows = self._fitting(elements, self.aggregate.encode(values, len(arrivals.group)))
+        self._inserted(self.ring(elements), self.how, arrivals, rows)
 
     def lookup(self, elements: Elements, spans: Spans) -> Column:
         """The aggregate over each span of positions."""
         return self.aggregate.finish(Words(self.layout, self._found(self.ring(elements), self.how, spans)))
+
+    def roll(self, elements: Elements, arrivals: Arrivals, values: tuple[Column, ...], spans: Spans) -> Column:
+        """Take elements in, and look up for each of them a span that ends with it."""
+        rows = self._fitting(elements, self.aggregate.encode(values, len(arrivals.group)))
+        found = self._rolled(self.ring(elements), self.how, arrivals, rows, spans)
+        return self.aggregate.finish(Words(self.layout, found))
 
     def move(self, elements: Elements, moves: Moves) -> None:
         """Follow rings to their new places."""
@@ -72,7 +80,8 @@ class KeptWords:
 
     def read(self, elements: Elements, arrivals: Arrivals, arrays: Mapping[str, Array]) -> None:
         layout = Layout(*arrays["layout"].tolist())
-        self._insert_words(elements, arrivals, Words(layout, arrays["rows"]))
+        rows = self._fitting(elements, Words(layout, arrays["rows"]))
+        self._inserted(self.ring(elements), self.how, arrivals, rows)
 
     def ring(self, elements: Elements) -> Ring:
         return Ring(elements.offset, elements.size, elements.first, elements.next, self.rows)
@@ -81,11 +90,12 @@ class KeptWords:
     def how(self) -> Operation:
         return Operation(self.layout.operation, self.layout.plain, self.aggregate.ranks)
 
-    def _insert_words(self, elements: Elements, arrivals: Arrivals, came: Words) -> None:
+    def _fitting(self, elements: Elements, came: Words) -> Int64s:
+        """Rows that come, in a layout that they and those that are kept fit into."""
         layout = self.layout.covering(came.layout)
         if layout != self.layout:
             self._widen(elements, layout)
-        self._inserted(self.ring(elements), self.how, arrivals, widened(came.rows, came.layout, layout))
+        return widened(came.rows, came.layout, layout)
 
     def _widen(self, elements: Elements, layout: Layout) -> None:
         self.rows = widened(self.rows, self.layout, layout)
@@ -96,6 +106,11 @@ class KeptWords:
 
     def _found(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
         raise NotImplementedError
+
+    def _rolled(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s, spans: Spans) -> Int64s:
+        """Those that answer windows that ended earlier take all elements in first."""
+        self._inserted(ring, how, arrivals, rows)
+        return self._found(ring, how, spans)
 
     def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
         """The rows of single elements, position by position."""

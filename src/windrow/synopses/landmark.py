@@ -26,7 +26,7 @@ from windrow.batch.compiled import compiled
 from windrow.errors import WindrowError
 from windrow.state.snapshot import Piece, Snapshot, restore_parts, snapshot_parts
 from windrow.synopses.aggregates import KeptAggregate
-from windrow.synopses.elements import Elements, Moves
+from windrow.synopses.elements import Elements, Moves, move_rings, places
 from windrow.synopses.kept_words import Operation
 from windrow.synopses.words import Layout, Words, merge, widened
 
@@ -210,7 +210,7 @@ class _Partition:
     def _moved(self, moves: Moves, rows: _Rows, rows_a_place: int) -> _Rows:
         places = rows_a_place * moves.places
         new = np.zeros((places, self.layout.width), np.int64) if moves.packed else grown(rows, places)
-        _move(*moves[:5], self.elements.first, self.elements.next, rows_a_place, rows, new)
+        move_rings(*moves[:5], self.elements.first, self.elements.next, rows_a_place, rows, new)
         return new
 
     def snapshot(self, known: Container[str]) -> Snapshot:
@@ -237,15 +237,19 @@ class _Partition:
         self._reserve(group)
         e.insert(group, arrays["time"])
         self.opened, self.closed = arrays["opened"].copy(), arrays["closed"].copy()
-        _put(*e.everything(), 1, e.offset, e.size, self.back, arrays["back"])
+        self.back[self._places()] = arrays["back"]
         if self.is_suffix:
             self.forward = arrays["forward"].copy()
         else:
-            _put(*e.everything(), _REACH, e.offset, e.size, self.forward, arrays["forward"])
+            width = self.layout.width
+            self.forward.reshape(-1, _REACH, width)[self._places()] = arrays["forward"].reshape(-1, _REACH, width)
 
     def _held(self, rows: _Rows, rows_a_place: int) -> _Rows:
+        return rows.reshape(-1, rows_a_place, rows.shape[1])[self._places()].reshape(-1, rows.shape[1])
+
+    def _places(self) -> Int64s:
         e = self.elements
-        return np.asarray(_held(*e.everything(), rows_a_place, e.offset, e.size, rows))
+        return places(e.everything(), e.offset, e.size)
 
 
 @compiled
@@ -355,39 +359,3 @@ def _lookup(
                 offset, size, first, next, time, opened, closed, back, forward, found, i,
             )  # fmt: skip
     return found
-
-
-@compiled
-def _move(
-    group: Int64s, old_offset: Int64s, old_size: Int64s, new_offset: Int64s, new_size: Int64s,
-    first: Int64s, next: Int64s, each: int, old: Int64s, new: Int64s,
-) -> None:  # fmt: skip
-    for i in range(len(group)):
-        for p in range(first[group[i]], next[group[i]]):
-            target, source = new_offset[i] + (p & (new_size[i] - 1)), old_offset[i] + (p & (old_size[i] - 1))
-            for k in range(each):
-                new[each * target + k] = old[each * source + k]
-
-
-@compiled
-def _held(group: Int64s, begin: Int64s, end: Int64s, each: int, offset: Int64s, size: Int64s, rows: Int64s) -> Int64s:
-    found = np.zeros((each * (end - begin).sum(), rows.shape[1]), np.int64)
-    place = 0
-    for i in range(len(group)):
-        for p in range(begin[i], end[i]):
-            for k in range(each):
-                found[place] = rows[each * _place(group[i], p, offset, size) + k]
-                place += 1
-    return found
-
-
-@compiled
-def _put(
-    group: Int64s, begin: Int64s, end: Int64s, each: int, offset: Int64s, size: Int64s, rows: Int64s, given: Int64s
-) -> None:
-    place = 0
-    for i in range(len(group)):
-        for p in range(begin[i], end[i]):
-            for k in range(each):
-                rows[each * _place(group[i], p, offset, size) + k] = given[place]
-                place += 1

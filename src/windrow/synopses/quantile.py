@@ -23,15 +23,16 @@ from windrow.batch.arrays import Array, Bools, Int64s, grown
 from windrow.batch.column import WIDE, Column, column, dtype_of, from_order, order_of
 from windrow.batch.compiled import compiled
 from windrow.errors import WindrowError
-from windrow.synopses.elements import Arrivals, Elements, Moves, Spans
+from windrow.synopses.elements import Arrivals, Elements, Moves, Spans, places
 from windrow.synopses.interval import base_intervals
+from windrow.synopses.kept import Kept
 from windrow.types import BINARY, DOUBLE, STRING, DecimalType, Type, is_nested
 
 _RUNS = 130  # a span has at most two a level
 _NULL = 2**63 - 1  # in the place of a null: behind everything, and never reached
 
 
-class Quantile:
+class Quantile(Kept):
     """`fraction` is the quantile that `lookup` gives; `quantiles` gives any."""
 
     def __init__(self, type: Type, fraction: Fraction = Fraction(1, 2)) -> None:
@@ -92,8 +93,9 @@ class Quantile:
         self.runs, self.nulls, self._used = runs, nulls, used
 
     def written(self, elements: Elements, spans: Spans) -> Mapping[str, Array]:
-        keys, valid = _elements(*spans, self.start, elements.offset, elements.size, self.runs, self.nulls)
-        return {"keys": keys, "valid": valid}
+        after = Spans(spans.group, spans.begin + 1, spans.end + 1)
+        nulls = [self.nulls[places(one, elements.offset, elements.size)] for one in (spans, after)]
+        return {"keys": self.runs[places(spans, self.start, elements.size)], "valid": nulls[0] == nulls[1]}
 
     def read(self, elements: Elements, arrivals: Arrivals, arrays: Mapping[str, Array]) -> None:
         self._insert(elements, arrivals, arrays["keys"], arrays["valid"])
@@ -237,23 +239,6 @@ def _ranked(
         if begin[i] < end[i]:
             found[i] = rank_one(group[i], begin[i], end[i], rank[i], start, size, runs, levels, indexes, low, high, cut)
     return found
-
-
-@compiled
-def _elements(
-    group: Int64s, begin: Int64s, end: Int64s, start: Int64s, offset: Int64s, size: Int64s, runs: Int64s, nulls: Int64s
-) -> tuple[Int64s, Bools]:
-    keys = np.zeros((end - begin).sum(), np.int64)
-    valid = np.zeros(len(keys), np.bool_)
-    place = 0
-    for i in range(len(group)):
-        g = group[i]
-        mask = size[g] - 1
-        for p in range(begin[i], end[i]):
-            keys[place] = runs[start[g] + (p & mask)]
-            valid[place] = nulls[offset[g] + ((p + 1) & mask)] == nulls[offset[g] + (p & mask)]
-            place += 1
-    return keys, valid
 
 
 @compiled

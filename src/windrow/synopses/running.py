@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s
-from windrow.batch.compiled import compiled
+from windrow.batch.compiled import compiled, inlined
 from windrow.synopses.aggregates import KeptAggregate
-from windrow.synopses.elements import Arrivals, Elements, Moves, Spans
+from windrow.synopses.elements import Arrivals, Elements, Moves, Spans, move_rings, single
 from windrow.synopses.kept_words import KeptWords, Operation, Ring
-from windrow.synopses.words import Layout, merge, subtract, widened
+from windrow.synopses.words import Layout, are_narrow, merge, subtract, widened
 
 
 class Running(KeptWords):
@@ -28,30 +28,29 @@ class Running(KeptWords):
     def _found(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
         return np.asarray(_lookup(*spans, how.plain, ring.offset, ring.size, ring.rows))
 
+    def _rolled(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s, spans: Spans) -> Int64s:
+        if are_narrow(rows, how.ranks):
+            return np.asarray(_roll_narrow(*spans, rows, ring.offset, ring.size, ring.rows))
+        return super()._rolled(ring, how, arrivals, rows, spans)
+
     def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        return np.asarray(_differences(*spans, how.plain, ring.offset, ring.size, ring.rows))
+        return self._found(ring, how, single(spans))
 
     def _moved(self, elements: Elements, moves: Moves, old: Int64s, new: Int64s) -> None:
-        _move(*moves[:5], elements.first, elements.next, old, new)
+        """The aggregate before the next element too."""
+        move_rings(*moves[:5], elements.first, elements.next + 1, 1, old, new)
 
     def _widen(self, elements: Elements, layout: Layout) -> None:
         """Running sums may have passed the bound of their words: they are summed again from their differences."""
-        held = elements.everything()
-        single = widened(self._single(self.ring(elements), self.how, held), self.layout, layout)
+        group, position, end = single(elements.everything())
+        rows = self._found(self.ring(elements), self.how, Spans(group, position, end))
+        rows = widened(rows, self.layout, layout)
         self.rows, self.layout = np.zeros((len(self.rows), layout.width), np.int64), layout
-        group = np.repeat(held.group, held.end - held.begin)
-        position = _positions(*held)
         arrivals = Arrivals(group, position, np.ones(len(group), np.bool_))
-        self._inserted(self.ring(elements), self.how, arrivals, single)
+        self._inserted(self.ring(elements), self.how, arrivals, rows)
 
 
-def _positions(group: Int64s, begin: Int64s, end: Int64s) -> Int64s:
-    lengths = end - begin
-    positions: Int64s = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths)
-    return positions
-
-
-@compiled
+@inlined
 def lookup_one(
     g: int, begin: int, end: int, plain: int, offset: Int64s, size: Int64s, rows: Int64s, found: Int64s, i: int
 ) -> None:
@@ -73,20 +72,7 @@ def _lookup(
     return found
 
 
-@compiled
-def _differences(
-    group: Int64s, begin: Int64s, end: Int64s, plain: int, offset: Int64s, size: Int64s, rows: Int64s
-) -> Int64s:
-    found = np.zeros(((end - begin).sum(), rows.shape[1]), np.int64)
-    place = 0
-    for i in range(len(group)):
-        for p in range(begin[i], end[i]):
-            lookup_one(group[i], p, p + 1, plain, offset, size, rows, found, place)
-            place += 1
-    return found
-
-
-@compiled
+@inlined
 def insert_one(
     g: int, position: int, is_new: bool, added: Int64s, i: int, plain: int, offset: Int64s, size: Int64s, rows: Int64s
 ) -> None:
@@ -108,12 +94,15 @@ def _insert(
 
 
 @compiled
-def _move(
-    group: Int64s, old_offset: Int64s, old_size: Int64s, new_offset: Int64s, new_size: Int64s,
-    first: Int64s, next: Int64s, old: Int64s, new: Int64s,
-) -> None:  # fmt: skip
+def _roll_narrow(
+    group: Int64s, begin: Int64s, end: Int64s, added: Int64s, offset: Int64s, size: Int64s, rows: Int64s
+) -> Int64s:
+    """Elements of a count and one word, and the aggregate of a span that ends with each."""
+    found = np.empty((len(group), 2), np.int64)
     for i in range(len(group)):
-        if old_size[i] == 0 or new_size[i] == 0:
-            continue
-        for p in range(first[group[i]], next[group[i]] + 1):
-            new[new_offset[i] + (p & (new_size[i] - 1))] = old[old_offset[i] + (p & (old_size[i] - 1))]
+        base, mask = offset[group[i]], size[group[i]] - 1
+        upper, newest, lower = base + (end[i] & mask), base + ((end[i] - 1) & mask), base + (begin[i] & mask)
+        for word in range(2):
+            rows[upper, word] = rows[newest, word] + added[i, word]
+            found[i, word] = rows[upper, word] - rows[lower, word]
+    return found

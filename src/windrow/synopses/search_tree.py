@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s
-from windrow.batch.compiled import compiled
-from windrow.synopses.elements import Arrivals, Elements, Moves, Spans
+from windrow.batch.compiled import compiled, inlined
+from windrow.synopses.elements import Arrivals, Elements, Moves, Spans, places
 from windrow.synopses.kept_words import KeptWords, Operation, Ring
 from windrow.synopses.words import merge
 
@@ -25,13 +25,13 @@ class SearchTree(KeptWords):
         return np.asarray(_lookup(*spans, *how, ring.offset, ring.size, ring.rows))
 
     def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        return np.asarray(_elements(*spans, ring.offset, ring.size, ring.rows))
+        return ring.rows[places(spans, 2 * ring.offset + ring.size, ring.size)]
 
     def _moved(self, elements: Elements, moves: Moves, old: Int64s, new: Int64s) -> None:
         _move(*moves[:5], elements.first, elements.next, *self.how, old, new)
 
 
-@compiled
+@inlined
 def insert_one(
     g: int, position: int, is_new: bool, added: Int64s, i: int, operation: int, plain: int, ranks: Int64s,
     offset: Int64s, size: Int64s, rows: Int64s,
@@ -55,7 +55,7 @@ def _climb(root: int, node: int, operation: int, plain: int, ranks: Int64s, rows
         node >>= 1
 
 
-@compiled
+@inlined
 def lookup_one(
     g: int, begin: int, end: int, operation: int, plain: int, ranks: Int64s,
     offset: Int64s, size: Int64s, rows: Int64s, found: Int64s, i: int,
@@ -104,18 +104,6 @@ def _insert(
 ) -> None:  # fmt: skip
     for i in range(len(group)):
         insert_one(group[i], position[i], is_new[i], added, i, operation, plain, ranks, offset, size, rows)
-
-
-@compiled
-def _elements(group: Int64s, begin: Int64s, end: Int64s, offset: Int64s, size: Int64s, rows: Int64s) -> Int64s:
-    found = np.zeros(((end - begin).sum(), rows.shape[1]), np.int64)
-    place = 0
-    for i in range(len(group)):
-        g = group[i]
-        for p in range(begin[i], end[i]):
-            found[place] = rows[2 * offset[g] + size[g] + (p & (size[g] - 1))]
-            place += 1
-    return found
 
 
 @compiled

@@ -12,36 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from windrow.batch.arrays import Array, Int64s
 from windrow.batch.column import Column
+from windrow.batch.radix_order import radix_order
 from windrow.state.snapshot import Piece, Snapshot
 from windrow.synopses.elements import EMPTY, Arrivals, Elements, Moves, Spans
+from windrow.synopses.kept import Kept
 
 _PIECE = 4096  # elements after which a piece is not written again
 _HEAD = "head"
-
-
-class Kept(Protocol):
-    """What is kept of the elements for one aggregate."""
-
-    @property
-    def nbytes(self) -> int: ...
-
-    def insert(self, elements: Elements, arrivals: Arrivals, values: tuple[Column, ...]) -> None: ...
-
-    def lookup(self, elements: Elements, spans: Spans) -> Column: ...
-
-    def move(self, elements: Elements, moves: Moves) -> None: ...
-
-    def written(self, elements: Elements, spans: Spans) -> Mapping[str, Array]:
-        """Single elements, as `read` takes them in again."""
-        ...
-
-    def read(self, elements: Elements, arrivals: Arrivals, arrays: Mapping[str, Array]) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +57,29 @@ class SharedSynopsis:
         arrivals = self._arrivals(group, time)
         for one, columns in zip(self.kept, values, strict=True):
             one.insert(self.elements, arrivals, columns)
+
+    def roll(self, group: Int64s, time: Int64s, values: Sequence[tuple[Column, ...]], length: int) -> list[Column]:
+        """Insert elements, and look up for each the window of `length` ticks that ends with it, as one by one would.
+
+        What came before the windows of these groups is not kept any more; that of others goes with `expire_until`.
+        """
+        self._number += 1
+        # Group by group: what is kept of a group is then in the cache for all of its elements.
+        order = radix_order(group, int(group.max(initial=0)) + 1)
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        group, time = group[order], time[order]
+        arrivals = self._arrivals(group, time)
+        spans = self.elements.ending_with(arrivals, time, length)
+        given = {id(column): column for columns in values for column in columns}
+        taken = {which: column.take(order) for which, column in given.items()}
+        found = [
+            one.roll(self.elements, arrivals, tuple(taken[id(column)] for column in columns), spans)
+            for one, columns in zip(self.kept, values, strict=True)
+        ]
+        if len(time):
+            self.elements.expire_before(spans, int(time.max()) - length + 1)
+        return [column.take(back) for column in found]
 
     def expire_until(self, time: int) -> None:
         """Windows that begin before `time` are not asked for any more."""

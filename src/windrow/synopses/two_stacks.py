@@ -12,12 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s, grown
-from windrow.batch.compiled import compiled
+from windrow.batch.compiled import compiled, inlined
 from windrow.errors import WindrowError
 from windrow.synopses.aggregates import KeptAggregate
-from windrow.synopses.elements import Arrivals, Elements, Moves, Spans
+from windrow.synopses.elements import Arrivals, Elements, Moves, Spans, move_rings, places
 from windrow.synopses.kept_words import KeptWords, Operation, Ring
-from windrow.synopses.words import Layout, merge, widened
+from windrow.synopses.words import Layout, are_narrow, merge, merged, widened
 
 
 class TwoStacks(KeptWords):
@@ -37,15 +37,21 @@ class TwoStacks(KeptWords):
 
     def _found(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
         refuse_parts(ring, spans)
-        return np.asarray(_lookup(*spans, *how, *ring, self.middle, self.back))
+        return np.asarray(_lookup(*spans, *how, ring.offset, ring.size, ring.rows, self.middle, self.back))
+
+    def _rolled(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s, spans: Spans) -> Int64s:
+        kept = ring.offset, ring.size, ring.first, ring.rows, self.middle, self.back
+        if are_narrow(rows, how.ranks):
+            return np.asarray(_roll_narrow(*spans, rows, how.operation, *kept))
+        return np.asarray(_roll(*spans, rows, *how, *kept))
 
     def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        return np.asarray(single_elements(*spans, ring.offset, ring.size, ring.rows))
+        return ring.rows[2 * places(spans, ring.offset, ring.size)]
 
     def _moved(self, elements: Elements, moves: Moves, old: Int64s, new: Int64s) -> None:
         self.middle = grown(self.middle, elements.groups)
         self.back = grown(self.back, elements.groups)
-        move_pairs(*moves[:5], elements.first, elements.next, old, new)
+        move_rings(*moves[:5], elements.first, elements.next, self.rows_a_place, old, new)
 
     def _widen(self, elements: Elements, layout: Layout) -> None:
         self.back = widened(self.back, self.layout, layout)
@@ -61,29 +67,28 @@ def refuse_parts(ring: Ring, spans: Spans) -> None:
         raise WindrowError("a window is shorter than what is kept", "keep an interval synopsis for several windows")
 
 
-@compiled
+@inlined
 def lookup_one(
-    g: int, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
-    found: Int64s, i: int,
+    g: int, begin: int, end: int, operation: int, plain: int, ranks: Int64s,
+    offset: Int64s, size: Int64s, rows: Int64s, middle: Int64s, back: Int64s, found: Int64s, i: int,
 ) -> None:  # fmt: skip
-    """Merge the aggregate of a group's window into row i of `found`."""
+    """Merge the aggregate of a group's window, which is [begin, end) now, into row i of `found`."""
     base, mask = offset[g], size[g] - 1
-    if first[g] >= middle[g]:
-        for p in range(next[g] - 1, first[g] - 1, -1):
+    if begin >= middle[g]:
+        for p in range(end - 1, begin - 1, -1):
             row = 2 * (base + (p & mask))
             for word in range(rows.shape[1]):
                 rows[row + 1, word] = rows[row, word]
-            if p < next[g] - 1:
+            if p < end - 1:
                 merge(rows, row + 1, rows, 2 * (base + ((p + 1) & mask)) + 1, operation, plain, ranks)
-        middle[g] = next[g]
+        middle[g] = end
         for word in range(rows.shape[1]):
             back[g, word] = 0
-    merge(found, i, rows, 2 * (base + (first[g] & mask)) + 1, operation, plain, ranks)
+    merge(found, i, rows, 2 * (base + (begin & mask)) + 1, operation, plain, ranks)
     merge(found, i, back, g, operation, plain, ranks)
 
 
-@compiled
+@inlined
 def insert_one(
     g: int, position: int, is_new: bool, added: Int64s, i: int, operation: int, plain: int, ranks: Int64s,
     offset: Int64s, size: Int64s, first: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
@@ -116,39 +121,54 @@ def _insert(
 @compiled
 def _lookup(
     group: Int64s, begin: Int64s, end: Int64s, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
+    offset: Int64s, size: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
 ) -> Int64s:  # fmt: skip
     found = np.zeros((len(group), rows.shape[1]), np.int64)
     for i in range(len(group)):
         if begin[i] < end[i]:
-            lookup_one(group[i], operation, plain, ranks, offset, size, first, next, rows, middle, back, found, i)
+            lookup_one(
+                group[i], begin[i], end[i], operation, plain, ranks, offset, size, rows, middle, back, found, i
+            )  # fmt: skip
     return found
 
 
 @compiled
-def single_elements(group: Int64s, begin: Int64s, end: Int64s, offset: Int64s, size: Int64s, rows: Int64s) -> Int64s:
-    """The first of the two rows of each place."""
-    found = np.zeros(((end - begin).sum(), rows.shape[1]), np.int64)
-    place = 0
+def _roll(
+    group: Int64s, begin: Int64s, end: Int64s, added: Int64s, operation: int, plain: int, ranks: Int64s,
+    offset: Int64s, size: Int64s, first: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
+) -> Int64s:  # fmt: skip
+    found = np.zeros((len(group), rows.shape[1]), np.int64)
     for i in range(len(group)):
         g = group[i]
-        for p in range(begin[i], end[i]):
-            found[place] = rows[2 * (offset[g] + (p & (size[g] - 1)))]
-            place += 1
+        insert_one(g, end[i] - 1, True, added, i, operation, plain, ranks, offset, size, first, rows, middle, back)
+        lookup_one(g, begin[i], end[i], operation, plain, ranks, offset, size, rows, middle, back, found, i)
     return found
 
 
 @compiled
-def move_pairs(
-    group: Int64s, old_offset: Int64s, old_size: Int64s, new_offset: Int64s, new_size: Int64s,
-    first: Int64s, next: Int64s, old: Int64s, new: Int64s,
-) -> None:  # fmt: skip
-    """Two rows a place follow their rings."""
+def _roll_narrow(
+    group: Int64s, begin: Int64s, end: Int64s, added: Int64s, operation: int,
+    offset: Int64s, size: Int64s, first: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
+) -> Int64s:  # fmt: skip
+    """The same for rows of a count and one word, which are not written before they are merged."""
+    found = np.empty((len(group), 2), np.int64)
     for i in range(len(group)):
-        for p in range(first[group[i]], next[group[i]]):
-            target, source = (
-                2 * (new_offset[i] + (p & (new_size[i] - 1))),
-                2 * (old_offset[i] + (p & (old_size[i] - 1))),
-            )
-            new[target] = old[source]
-            new[target + 1] = old[source + 1]
+        g, newest = group[i], end[i] - 1
+        base, mask = offset[g], size[g] - 1
+        row = 2 * (base + (newest & mask))
+        rows[row, 0], rows[row, 1] = added[i, 0], added[i, 1]
+        if begin[i] >= middle[g]:
+            count, word = 0, 0
+            for p in range(newest, begin[i] - 1, -1):
+                row = 2 * (base + (p & mask))
+                count, word = merged(count, word, rows[row, 0], rows[row, 1], operation)
+                rows[row + 1, 0], rows[row + 1, 1] = count, word
+            middle[g] = end[i]
+            back[g, 0], back[g, 1] = 0, 0
+        else:
+            count, word = merged(back[g, 0], back[g, 1], added[i, 0], added[i, 1], operation)
+            back[g, 0], back[g, 1] = count, word
+            row = 2 * (base + (begin[i] & mask)) + 1
+            count, word = merged(count, word, rows[row, 0], rows[row, 1], operation)
+        found[i, 0], found[i, 1] = count, word
+    return found

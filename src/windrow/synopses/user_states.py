@@ -19,13 +19,14 @@ from windrow.operators.aggregates.merging import reduced, running
 from windrow.operators.aggregates.user_defined import packed, unpacked
 from windrow.operators.aggregates.user_functions import ABSENT, FAILED, States, UserFunctions
 from windrow.synopses.aggregates import count
-from windrow.synopses.elements import Arrivals, Elements, Moves, Spans
+from windrow.synopses.elements import Arrivals, Elements, Moves, Spans, places, single
 from windrow.synopses.interval import base_intervals, node
+from windrow.synopses.kept import Kept
 from windrow.synopses.running import Running
 from windrow.types import BIGINT
 
 
-class IntervalStates:
+class IntervalStates(Kept):
     """B-INT over states; rows with a null among the arguments are skipped."""
 
     def __init__(self, functions: UserFunctions) -> None:
@@ -52,7 +53,7 @@ class IntervalStates:
         self._states = states.put(new, kept)
 
     def written(self, elements: Elements, spans: Spans) -> Mapping[str, Array]:
-        return as_arrays(self._states.take(_leaves(*spans, elements.offset, elements.size)))
+        return as_arrays(self._states.take(places(spans, 2 * elements.offset, elements.size)))
 
     def read(self, elements: Elements, arrivals: Arrivals, arrays: Mapping[str, Array]) -> None:
         self._insert(elements, arrivals, from_arrays(arrays))
@@ -84,7 +85,7 @@ class IntervalStates:
         return rows
 
 
-class RunningStates:
+class RunningStates(Kept):
     """R-INT over states that can be subtracted. What failed is counted and left out of the running states."""
 
     def __init__(self, functions: UserFunctions) -> None:
@@ -113,17 +114,18 @@ class RunningStates:
     def move(self, elements: Elements, moves: Moves) -> None:
         for one in (self._rows, self._failed):
             one.move(elements, moves)
-        old, new = _moved_running(*moves[:5], elements.first, elements.next)
-        kept = self._states.take(old)
+        some = np.flatnonzero((moves.old_size > 0) & (moves.new_size > 0))
+        group = moves.group[some]
+        spans = Spans(some, elements.first[group], elements.next[group] + 1)
+        kept = self._states.take(places(spans, moves.old_offset, moves.old_size))
         states = self._functions.absent(moves.places) if moves.packed else self._states.grown_to(moves.places)
-        self._states = states.put(new, kept)
+        self._states = states.put(places(spans, moves.new_offset, moves.new_size), kept)
 
     def written(self, elements: Elements, spans: Spans) -> Mapping[str, Array]:
         """Single elements are differences; how many values, and failures, each stands for is written beside."""
-        single = _single(spans)
-        group, begin = single.group, single.begin
-        upper, lower = (self._states.take(_places(elements, group, at)) for at in (begin + 1, begin))
-        rows, failed = (one.lookup(elements, single).values.astype(np.int64) for one in (self._rows, self._failed))
+        each = single(spans)
+        upper, lower = (self._states.take(_places(elements, each.group, at)) for at in (each.end, each.begin))
+        rows, failed = (one.lookup(elements, each).values.astype(np.int64) for one in (self._rows, self._failed))
         states = self._functions.subtracted(upper, lower).where(rows == 0, ABSENT)
         return {**as_arrays(states), "rows": rows, "failed": failed}
 
@@ -185,16 +187,7 @@ def _reduced(functions: UserFunctions, rows: Int64s, states: States) -> tuple[In
 
 
 def _places(elements: Elements, group: Int64s, position: Int64s) -> Int64s:
-    places: Int64s = elements.offset[group] + (position & (elements.size[group] - 1))
-    return places
-
-
-def _single(spans: Spans) -> Spans:
-    """Every position of spans as a span of its own."""
-    lengths = spans.end - spans.begin
-    group = np.repeat(spans.group, lengths)
-    position = np.arange(len(group)) - np.repeat(np.cumsum(lengths) - lengths - spans.begin, lengths)
-    return Spans(group, position, position + 1)
+    return places(Spans(group, position, position + 1), elements.offset, elements.size)
 
 
 @compiled
@@ -210,16 +203,6 @@ def _covering(group: Int64s, begin: Int64s, end: Int64s, offset: Int64s, size: I
             rows[place], which[place] = node(offset[group[i]], size[group[i]], levels[n], indexes[n]), i
             place += 1
     return rows, which
-
-
-@compiled
-def _leaves(group: Int64s, begin: Int64s, end: Int64s, offset: Int64s, size: Int64s) -> Int64s:
-    rows, place = np.empty((end - begin).sum(), np.int64), 0
-    for i in range(len(group)):
-        for p in range(begin[i], end[i]):
-            rows[place] = node(offset[group[i]], size[group[i]], 0, p)
-            place += 1
-    return rows
 
 
 @compiled
@@ -240,23 +223,4 @@ def _moved(
                 new[place] = node(new_offset[i], new_size[i], level, index)
                 place += 1
             level += 1
-    return old[:place], new[:place]
-
-
-@compiled
-def _moved_running(
-    group: Int64s, old_offset: Int64s, old_size: Int64s, new_offset: Int64s, new_size: Int64s,
-    first: Int64s, next: Int64s,
-) -> tuple[Int64s, Int64s]:  # fmt: skip
-    total = 0
-    for i in range(len(group)):
-        total += next[group[i]] - first[group[i]] + 1
-    old, new, place = np.empty(total, np.int64), np.empty(total, np.int64), 0
-    for i in range(len(group)):
-        if old_size[i] == 0 or new_size[i] == 0:
-            continue
-        for p in range(first[group[i]], next[group[i]] + 1):
-            old[place] = old_offset[i] + (p & (old_size[i] - 1))
-            new[place] = new_offset[i] + (p & (new_size[i] - 1))
-            place += 1
     return old[:place], new[:place]

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.batch.arrays import Floats, Int64s
+from windrow.batch.arrays import Floats, Int64s, UInt64s
 from windrow.batch.column import WIDE, Column
-from windrow.batch.compiled import compiled
+from windrow.batch.compiled import compiled, inlined
 from windrow.operators.aggregates.float_sum import exact
 from windrow.operators.aggregates.in_order import in_order
 
@@ -151,9 +151,33 @@ def as_limbs(rows: Int64s, layout: Layout) -> Int64s:
     return np.stack([low & mask, low >> 32 & mask, middle & mask, (middle >> 32 & mask) | (high << 32)], axis=1)
 
 
-@compiled
+@inlined
 def merge(a: Int64s, i: int, b: Int64s, j: int, operation: int, plain: int, ranks: Int64s) -> None:
     """Put row j of b to row i of a."""
+    if are_narrow(a, ranks):
+        a[i, 0], a[i, 1] = merged(a[i, 0], a[i, 1], b[j, 0], b[j, 1], operation)
+    else:
+        _merge(a, i, b, j, operation, plain, ranks)
+
+
+@inlined
+def are_narrow(rows: Int64s, ranks: Int64s) -> bool:
+    """Whether rows are a count and one word, as most are: these can be merged without looking at memory."""
+    return rows.shape[1] == 2 and len(ranks) == 0
+
+
+@inlined
+def merged(count: int, word: int, more: int, other: int, operation: int) -> tuple[int, int]:
+    """Two narrow rows, put together."""
+    if operation == ADD:
+        word += other
+    elif more != 0 and (count == 0 or (other > word) == (operation == GREATEST)):
+        word = other
+    return count + more, word
+
+
+@compiled
+def _merge(a: Int64s, i: int, b: Int64s, j: int, operation: int, plain: int, ranks: Int64s) -> None:
     if operation == ADD:
         _add(a, i, b, j, plain)
     elif b[j, 0] != 0:
@@ -180,9 +204,18 @@ def _add(a: Int64s, i: int, b: Int64s, j: int, plain: int) -> None:
         carry = over
 
 
-@compiled
+@inlined
 def subtract(a: Int64s, i: int, b: Int64s, j: int, plain: int) -> None:
     """Take row j of b away from row i of a; for sums."""
+    if a.shape[1] == 2:
+        a[i, 0] -= b[j, 0]
+        a[i, 1] -= b[j, 1]
+    else:
+        _subtract(a, i, b, j, plain)
+
+
+@compiled
+def _subtract(a: Int64s, i: int, b: Int64s, j: int, plain: int) -> None:
     for word in range(plain):
         a[i, word] -= b[j, word]
     if a.shape[1] == plain + 1:
@@ -239,52 +272,61 @@ def _add_doubles(whole: Int64s, exponent: Int64s, special: Int64s, lowest: int, 
 @compiled
 def _rounded(rows: Int64s, plain: int, lowest: int) -> Floats:
     found = np.zeros(len(rows), np.float64)
-    width = rows.shape[1]
-    number = np.zeros(width + 1, np.uint64)
-    one, zero = np.uint64(1), np.uint64(0)
+    number = np.zeros(rows.shape[1], np.uint64)
     for i in range(len(rows)):
-        if plain == 4 and (rows[i, 3] > 0 or (rows[i, 1] > 0 and rows[i, 2] > 0)):
-            found[i] = np.nan
-            continue
-        if plain == 4 and (rows[i, 1] > 0 or rows[i, 2] > 0):
+        if plain == _SPECIAL and (rows[i, 1] > 0 or rows[i, 2] > 0 or rows[i, 3] > 0):
             found[i] = np.inf if rows[i, 1] > 0 else -np.inf
-            continue
-        if width == plain:
-            continue
-        negative = rows[i, width - 1] < 0
-        carry = one
-        for word in range(plain, width):  # the absolute value
-            limb = np.uint64(rows[i, word])
-            if negative:
-                limb = ~limb + carry
-                carry = one if (carry == one and limb == zero) else zero
-            number[word] = limb
-        top = width - 1
-        while top > plain and number[top] == zero:
-            top -= 1
-        head = number[top]
-        if head == zero:
-            continue
-        shift = 0
-        while head >> np.uint64(63) == zero:
-            head <<= one
-            shift += 1
-        rest = zero
-        if top > plain:
-            below = number[top - 1]
-            if shift > 0:
-                head |= below >> np.uint64(64 - shift)
-                rest = below << np.uint64(shift)
-            else:
-                rest = below
-            for word in range(plain, top - 1):
-                rest |= number[word]
-        if rest != zero:
-            head |= one  # far below the last bit of a double, and decides a tie
-        exponent = lowest + 64 * (top - plain) - shift
-        value = np.float64(head)
-        # in two steps: 2^64 times the head may be out of range where the number is not
-        half = exponent // 2
-        value = value * 2.0**half * 2.0 ** (exponent - half)
-        found[i] = -value if negative else value
+            if rows[i, 3] > 0 or (rows[i, 1] > 0 and rows[i, 2] > 0):
+                found[i] = np.nan
+        elif rows.shape[1] > plain:
+            is_negative = _absolute(rows, i, plain, number)
+            found[i] = _nearest(number, plain, lowest)
+            if is_negative:
+                found[i] = -found[i]
     return found
+
+
+@compiled
+def _absolute(rows: Int64s, i: int, plain: int, number: UInt64s) -> bool:
+    """The limbs of a sum without its sign; whether it is negative."""
+    one, zero = np.uint64(1), np.uint64(0)
+    is_negative = rows[i, rows.shape[1] - 1] < 0
+    carry = one
+    for word in range(plain, rows.shape[1]):
+        limb = np.uint64(rows[i, word])
+        if is_negative:
+            limb = ~limb + carry
+            carry = one if (carry == one and limb == zero) else zero
+        number[word] = limb
+    return bool(is_negative)
+
+
+@compiled
+def _nearest(number: UInt64s, plain: int, lowest: int) -> float:
+    """The double nearest to a number whose lowest limb, at `plain`, stands for multiples of 2^lowest."""
+    one, zero = np.uint64(1), np.uint64(0)
+    top = len(number) - 1
+    while top > plain and number[top] == zero:
+        top -= 1
+    head, shift = number[top], 0
+    if head == zero:
+        return 0.0
+    while head >> np.uint64(63) == zero:
+        head <<= one
+        shift += 1
+    rest = zero
+    if top > plain:
+        below = number[top - 1]
+        if shift > 0:
+            head |= below >> np.uint64(64 - shift)
+            rest = below << np.uint64(shift)
+        else:
+            rest = below
+        for word in range(plain, top - 1):
+            rest |= number[word]
+    if rest != zero:
+        head |= one  # far below the last bit of a double, and decides a tie
+    exponent = lowest + 64 * (top - plain) - shift
+    # in two steps: 2^64 times the head may be out of range where the number is not
+    half = exponent // 2
+    return float(np.float64(head) * 2.0**half * 2.0 ** (exponent - half))
