@@ -13,18 +13,18 @@ from math import gcd
 from typing import NamedTuple
 
 from windrow.errors import WindrowError
+from windrow.optimizer.looked_up_joins import JoinQuery, covered_join, over_join_synopses
 from windrow.plan.aggregates import traits_of
-from windrow.plan.analysis.lookups import LookupForm, Refusal, lookup_form, synopses_of, thresholds_of
+from windrow.plan.analysis.join_lookups import form_of
+from windrow.plan.analysis.lookups import ASKED, LookupForm, Refusal, synopses_of, thresholds_of
 from windrow.plan.analysis.rates import Rates, Statistics
 from windrow.plan.analysis.synopses import Choice, Synopsis, Workload, chosen, is_indexed
 from windrow.plan.expressions import AggregateCall, Column, Expression, NamedAggregate, rename_columns
 from windrow.plan.functions import conjunction
-from windrow.plan.nodes import Filter, KeptSynopsis, Node, Threshold, WindowLookup, below_exchange
+from windrow.plan.nodes import Filter, KeptGroups, KeptJoin, KeptSynopsis, Node, Threshold, WindowLookup, below_exchange
 from windrow.plan.rewrite import bottom_up
 from windrow.plan.windows import Range, RangeAgo, Unbounded, Window
 from windrow.units import SECOND, format_duration
-
-ASKED = 1.0  # times a second that a query is looked up, as long as nobody has measured it
 
 
 class _Kept(NamedTuple):
@@ -59,7 +59,16 @@ class _Query:
 
 def with_lookups(plans: Sequence[Node], statistics: Statistics) -> list[Node]:
     """Plans of queries that are looked up and start together, over the synopses that they share."""
-    queries = [_Query(plan, _form(plan)) for plan in plans]
+    queries = [_query(plan) for plan in plans]
+    joins = [query for query in queries if isinstance(query, JoinQuery)]
+    others = [query for query in queries if isinstance(query, _Query)]
+    found = [*over_join_synopses(joins, statistics), *_over_synopses(others, statistics)]
+    asked = [query.plan for query in joins] + [query.plan for query in others]
+    by_plan = dict(zip(asked, found, strict=True))
+    return [by_plan[plan] for plan in plans]
+
+
+def _over_synopses(queries: Sequence[_Query], statistics: Statistics) -> list[Node]:
     sharing: dict[_Kept, list[_Query]] = {}
     for query in queries:
         sharing.setdefault(query.kept, []).append(query)
@@ -67,11 +76,14 @@ def with_lookups(plans: Sequence[Node], statistics: Statistics) -> list[Node]:
     return [_over(query, synopses[query.kept]) for query in queries]
 
 
-def covered(plan: Node, synopses: Sequence[KeptSynopsis]) -> Node:
+def covered(plan: Node, synopses: Sequence[KeptGroups]) -> Node:
     """A query over a synopsis that is kept; an error when none covers it."""
-    query = _Query(plan, _form(plan))
+    query = _query(plan)
+    if isinstance(query, JoinQuery):
+        return covered_join(query, [one for one in synopses if isinstance(one, KeptJoin)])
     calls = {named.call for named in query.form.groups.aggregates}
-    of_same = [one for one in synopses if _is_of(query, one) and calls <= {named.call for named in one.aggregates}]
+    of_windows = [one for one in synopses if isinstance(one, KeptSynopsis)]
+    of_same = [one for one in of_windows if _is_of(query, one) and calls <= {named.call for named in one.aggregates}]
     if not of_same:
         hint = "create a query with these groups and aggregates, and REFRESH ON LOOKUP"
         raise WindrowError("nothing that is kept answers this query", hint)
@@ -82,9 +94,9 @@ def covered(plan: Node, synopses: Sequence[KeptSynopsis]) -> Node:
     return _over(query, longest)
 
 
-def synopsis_below(plan: Node) -> KeptSynopsis:
+def synopsis_below(plan: Node) -> KeptGroups:
     """The synopsis that a query is looked up in."""
-    return next(node for node in plan.walk() if isinstance(node, KeptSynopsis))
+    return next(node for node in plan.walk() if isinstance(node, KeptGroups))
 
 
 def _is_of(query: _Query, synopsis: KeptSynopsis) -> bool:
@@ -95,11 +107,11 @@ def _is_of(query: _Query, synopsis: KeptSynopsis) -> bool:
     return kept.rows == below_exchange(synopsis.input) and kept.keys == tuple(key.expression for key in synopsis.keys)
 
 
-def _form(plan: Node) -> LookupForm:
-    form = lookup_form(plan)
+def _query(plan: Node) -> _Query | JoinQuery:
+    form = form_of(plan)
     if isinstance(form, Refusal):
         raise WindrowError(form.why, form.hint)
-    return form
+    return _Query(plan, form) if isinstance(form, LookupForm) else JoinQuery(plan, form)
 
 
 def _edges(window: Window) -> tuple[int, ...]:

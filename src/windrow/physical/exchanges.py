@@ -71,7 +71,7 @@ def distributed_lookup(plan: Node, strategy: Strategy) -> Node:
     """A query that is looked up: its synopsis is on shards, and what is found is put together where somebody asks."""
 
     def rule(node: Node) -> Node | None:
-        return distributed(node, strategy) if isinstance(node, nodes.KeptSynopsis) else None
+        return distributed(node, strategy) if isinstance(node, nodes.KeptGroups) else None
 
     return bottom_up(plan, rule)
 
@@ -120,7 +120,7 @@ class _Placing:
         if isinstance(plan, nodes.Project | nodes.Alias):
             below = self.of(plan.input)
             return Placed(plan.with_inputs(below.node), _renamed(below.place, _new_names(plan)))
-        if isinstance(plan, nodes.KeptSynopsis):
+        if isinstance(plan, nodes.KeptGroups):
             return _over(plan, _moved(self.of(plan.input), tuple(key.expression for key in plan.keys)))
         if isinstance(plan, nodes.SlicePartials):
             return _over(plan, self.of(plan.input))  # where rows are read, or wherever they are

@@ -46,6 +46,7 @@ from windrow.operators import (
     distinct_strict,
 )
 from windrow.operators.external_parts import Numbered, WithEnd
+from windrow.operators.keep_join import KeepJoin
 from windrow.operators.keep_synopsis import KeepSynopsis
 from windrow.operators.operator import Expression as CompiledExpression
 from windrow.operators.operator import Predicate
@@ -64,7 +65,7 @@ from windrow.physical.internal import followed
 from windrow.physical.join_keys import JoinKeys, join_keys
 from windrow.physical.slices import slice_columns
 from windrow.physical.strategy import Strategy, structure_kind
-from windrow.physical.synopses import kept_column
+from windrow.physical.synopses import join_column, kept_column
 from windrow.physical.windows import lifetime_ordinal, window_operators
 from windrow.plan import nodes
 from windrow.plan.analysis.closings import closes_groups, closes_partitions
@@ -162,7 +163,9 @@ class Lowering:
             return self._node(plan, Projection(tuple(compiler.column(c.expression) for c in plan.columns)))
         if isinstance(plan, nodes.KeptSynopsis):
             return self._synopsis(plan)
-        if isinstance(plan, nodes.WindowLookup):  # what is looked up is handed in when somebody asks
+        if isinstance(plan, nodes.KeptJoin):
+            return self._kept_join(plan)
+        if isinstance(plan, nodes.GroupsLookup):  # what is looked up is handed in when somebody asks
             return PhysicalNode(plan, None, source=LOOKED_UP)
         if isinstance(plan, nodes.SlicePartials):
             return self._slices(plan)
@@ -533,6 +536,20 @@ class Lowering:
             plan.by_rows, plan.slice,
         )  # fmt: skip
         return PhysicalNode(plan, operator, (below,))
+
+    def _kept_join(self, plan: nodes.KeptJoin) -> PhysicalNode:
+        """Pairs are computed without negative tuples: what has ended leaves the synopsis with its slice."""
+        wanted: list[Expression] = [*(key.expression for key in plan.keys), *plan.times]
+        kept = []
+        for named, kind in zip(plan.aggregates, plan.kinds, strict=True):
+            values = values_of(named.call)
+            arguments = tuple(range(len(wanted), len(wanted) + len(values)))
+            wanted.extend(values)
+            kept.append(join_column(named.call, arguments, kind, plan, self._dictionary))
+        compiler, types = self._compiler(plan.input.schema), tuple(one.type for one in wanted)
+        columns = Projection(tuple(compiler.column(one) for one in wanted))
+        operator = KeepJoin(len(plan.keys), tuple(kept), types, plan.schema.types, plan.slide, self._dictionary)
+        return PhysicalNode(plan, operator, (PhysicalNode(plan, columns, (self._direct.lower(plan.input),)),))
 
     def _slices(self, plan: nodes.SlicePartials) -> PhysicalNode:
         compiler, found = self._compiler(plan.input.schema), slice_columns(plan.aggregates)

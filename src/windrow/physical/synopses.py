@@ -8,14 +8,19 @@ from typing import Any
 
 from windrow.batch.dictionary import Dictionary
 from windrow.operators.aggregates.user_functions import UserFunctions
+from windrow.operators.keep_join import JoinColumn
 from windrow.operators.keep_synopsis import KeptColumn
+from windrow.plan.analysis.join_synopses import JoinSynopsisKind
 from windrow.plan.analysis.synopses import INDEX_LEVELS, Synopsis
 from windrow.plan.approximation import error_of
 from windrow.plan.expressions import AggregateCall, Literal
+from windrow.plan.nodes import KeptJoin
 from windrow.synopses import (
     BasicInterval,
     Interval,
     IntervalStates,
+    JoinKind,
+    JoinSynopsis,
     Kept,
     KeptAggregate,
     Quantile,
@@ -42,6 +47,13 @@ _OF_WORDS: dict[Synopsis, Callable[[KeptAggregate], Kept]] = {
 }
 
 
+_OF_PAIRS = {
+    JoinSynopsisKind.BASIC: JoinKind.BASIC,
+    JoinSynopsisKind.INTERVAL: JoinKind.INTERVAL,
+    JoinSynopsisKind.RUNNING: JoinKind.RUNNING,
+}
+
+
 def kept_column(
     call: AggregateCall, arguments: tuple[int, ...], kind: str, indexed: bool, dictionary: Dictionary
 ) -> KeptColumn:
@@ -64,6 +76,14 @@ def kept_in(call: AggregateCall, kind: Synopsis, dictionary: Dictionary) -> Kept
         of = call.arguments[0].type
         return Median(of) if call.function == "MEDIAN" else Quantile(of, Fraction(str(_constant(call))))
     return _OF_WORDS[kind](_aggregate(call, dictionary))
+
+
+def join_column(
+    call: AggregateCall, arguments: tuple[int, ...], kind: str, plan: KeptJoin, dictionary: Dictionary
+) -> JoinColumn:
+    """An aggregate over pairs in a join synopsis of a kind."""
+    shape = _OF_PAIRS[JoinSynopsisKind(kind)], plan.slice, plan.slices, plan.difference
+    return JoinColumn(arguments, lambda: JoinSynopsis(_aggregate(call, dictionary), *shape))
 
 
 def _aggregate(call: AggregateCall, dictionary: Dictionary) -> KeptAggregate:

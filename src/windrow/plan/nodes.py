@@ -303,12 +303,11 @@ class MergeGroups(GroupBy):
 
 
 @dataclass(frozen=True)
-class KeptSynopsis(Node):
-    """Rows of a stream as summaries of groups, in which windows are looked up; made when a plan is lowered.
+class KeptGroups(Node):
+    """Groups as summaries of their rows, in which windows are looked up; made when a plan is lowered.
 
     It belongs to all queries that look something up in it: `aggregates` are those of all of them, `kinds` says how each
-    is kept and `reasons` why so. Windows begin at most `reach` back, in time or with `by_rows` in rows of a group, and
-    begin and end at multiples of `slice` when it is not 0. Thresholds are asked of the aggregates in `indexed`.
+    is kept and `reasons` why so.
     """
 
     input: Node
@@ -316,14 +315,48 @@ class KeptSynopsis(Node):
     aggregates: tuple[NamedAggregate, ...]
     kinds: tuple[str, ...]
     reasons: tuple[str, ...]
+
+    def _derive_schema(self) -> Schema:
+        keys = tuple(Field(key.name, key.expression.type) for key in self.keys)
+        return Schema(keys + tuple(Field(named.name, named.call.type) for named in self.aggregates))
+
+
+@dataclass(frozen=True)
+class KeptSynopsis(KeptGroups):
+    """Of rows of a stream.
+
+    Windows begin at most `reach` back, in time or with `by_rows` in rows of a group, and begin and end at multiples of
+    `slice` when it is not 0. Thresholds are asked of the aggregates in `indexed`.
+    """
+
     reach: int
     by_rows: bool = False
     slice: int = 0
     indexed: tuple[str, ...] = ()
 
-    def _derive_schema(self) -> Schema:
-        keys = tuple(Field(key.name, key.expression.type) for key in self.keys)
-        return Schema(keys + tuple(Field(named.name, named.call.type) for named in self.aggregates))
+
+@dataclass(frozen=True)
+class KeptJoin(KeptGroups):
+    """Of the pairs of a join of two windows that are refreshed together, every `slide`.
+
+    `times` are those of the two rows of a pair. Windows are at most as long as `lengths`, by multiples of `slice`, and
+    the two of a query differ by at most `difference` of these.
+    """
+
+    times: tuple[Expression, Expression]
+    lengths: tuple[int, int]
+    slide: int
+    slice: int
+    difference: int
+
+    def __post_init__(self) -> None:
+        for time in self.times:
+            _require_columns(self, columns_of(time), self.input.schema)
+
+    @property
+    def slices(self) -> int:
+        """How many the longer window has."""
+        return max(self.lengths) // self.slice
 
 
 @dataclass(frozen=True)
@@ -336,19 +369,43 @@ class Threshold:
 
 
 @dataclass(frozen=True)
-class WindowLookup(GroupBy):
-    """The groups of a window, as a synopsis has them at the moment somebody asks."""
+class GroupsLookup(GroupBy):
+    """Groups as a synopsis has them at the moment somebody asks."""
+
+    def __post_init__(self) -> None:
+        assert isinstance(below_exchange(self.input), KeptGroups), self.input
+
+    @property
+    def synopsis(self) -> KeptGroups:
+        below = below_exchange(self.input)
+        assert isinstance(below, KeptGroups), below
+        return below
+
+
+@dataclass(frozen=True)
+class WindowLookup(GroupsLookup):
+    """The groups of a window."""
 
     window: Window
     threshold: Threshold | None = None
 
-    def __post_init__(self) -> None:
-        assert isinstance(self.input, KeptSynopsis | Exchange), self.input
-
     @property
     def synopsis(self) -> KeptSynopsis:
-        below = below_exchange(self.input)
+        below = super().synopsis
         assert isinstance(below, KeptSynopsis), below
+        return below
+
+
+@dataclass(frozen=True)
+class JoinLookup(GroupsLookup):
+    """The groups of a join of two windows."""
+
+    windows: tuple[Window, Window]
+
+    @property
+    def synopsis(self) -> KeptJoin:
+        below = super().synopsis
+        assert isinstance(below, KeptJoin), below
         return below
 
 

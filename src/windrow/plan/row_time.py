@@ -53,6 +53,19 @@ def with_row_time(plan: Node) -> Timed | None:
     return _Carrying().timed(plan)
 
 
+class TimedPairs(NamedTuple):
+    """A plan over a join with the same columns, and maybe more; and the times of the two rows of each pair."""
+
+    plan: Node
+    first: Expression
+    second: Expression
+
+
+def with_times_of_pairs(plan: Node) -> TimedPairs:
+    """Of selections and projections over a join of windows of streams."""
+    return _Carrying().pairs(plan)
+
+
 def with_row_times(plan: Node) -> Node:
     """The plan with FIRST(x) and LAST(x) as FIRST(x, time) and LAST(x, time), the time being handed up to them."""
     return bottom_up(plan, _with_time_arguments)
@@ -104,6 +117,22 @@ class _Carrying:
             return Timed(Alias(plan, node.name), Column(f"{node.name}.{unqualified(time.name)}", TIMESTAMP))
         return Timed(node.with_inputs(below.plan, *node.inputs[1:]), below.time)
 
+    def pairs(self, node: Node) -> TimedPairs:
+        if isinstance(node, Join):
+            left, right = self.timed(node.left), self.timed(node.right)
+            assert left is not None and right is not None, node
+            return TimedPairs(node.with_inputs(left.plan, right.plan), left.time, right.time)
+        below = self.pairs(node.inputs[0])
+        if isinstance(node, Project):
+            first = self._projected(node, Timed(below.plan, below.first))
+            assert isinstance(first.plan, Project), first
+            second = self._projected(first.plan, Timed(below.plan, below.second))
+            return TimedPairs(second.plan, first.time, second.time)
+        if isinstance(node, Alias):
+            names = (f"{node.name}.{unqualified(_name_of(time))}" for time in (below.first, below.second))
+            return TimedPairs(Alias(below.plan, node.name), *(Column(name, TIMESTAMP) for name in names))
+        return TimedPairs(node.with_inputs(below.plan), below.first, below.second)
+
     def _name(self) -> str:
         return f"_time{next(self._numbers)}"
 
@@ -140,6 +169,11 @@ class _Carrying:
             own = tuple(Named(column.name, column) for column in side.schema.columns)
             sides.append(Project(of.plan, (*own, Named(self._name(), of.time))))
         return Timed(Union(*sides), sides[0].schema.columns[-1])
+
+
+def _name_of(time: Expression) -> str:
+    assert isinstance(time, Column), time
+    return time.name
 
 
 def _tells_rows(node: Node) -> bool:

@@ -52,8 +52,8 @@ class JoinSynopsis:
         self.end = _NEVER  # the slice after the newest one
         self._size = 1 << longest.bit_length()  # places of a ring of slices; more than there are slices
         self._rows_a_place = 1 + 2 * difference  # all results; those older by c slices or more, first and second
-        self.cells = self._zeros(0)
-        self.above = self._zeros(0)  # dyadic or running intervals over all results
+        self.cells = self._zeros(self._size * self._rows_a_place)
+        self.above = self._zeros(0 if kind is JoinKind.BASIC else 2 * self._size)  # dyadic or running, over all results
         self._number = 0
 
     @property
@@ -94,13 +94,11 @@ class JoinSynopsis:
     def _how(self) -> Operation:
         return Operation(self.layout.operation, self.layout.plain, self.aggregate.ranks)
 
-    def _zeros(self, groups: int) -> Int64s:
-        return np.zeros((groups, self._size * self._rows_a_place, self.layout.width), np.int64)
+    def _zeros(self, rows: int) -> Int64s:
+        """So many rows a group, for no groups yet."""
+        return np.zeros((0, rows, self.layout.width), np.int64)
 
     def _reserve(self, groups: int) -> None:
-        above = 0 if self.kind is JoinKind.BASIC else 2 * self._size
-        if self.above.shape[1] != above:
-            self.above = np.zeros((len(self.above), above, self.layout.width), np.int64)
         self.cells, self.above = grown(self.cells, groups), grown(self.above, groups)
 
     def _advance(self, end: int) -> None:

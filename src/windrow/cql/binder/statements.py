@@ -31,7 +31,8 @@ from windrow.cql.binder.table_changes import bind_change
 from windrow.cql.statements import Ask, Create, Describe, Drop, Explain, Set, Show, Statement
 from windrow.cql.syntax import span_of
 from windrow.errors import CqlMeaningError, CqlNameError, nearest
-from windrow.plan.analysis.lookups import Refusal, lookup_form
+from windrow.plan.analysis.join_lookups import form_of
+from windrow.plan.analysis.lookups import Refusal
 from windrow.plan.analysis.refreshes import slides_below
 from windrow.plan.expressions import Column, Literal, Value
 from windrow.plan.nodes import Node
@@ -149,7 +150,7 @@ def _create_query(tree: exp.Expr, catalog: Catalog) -> Statement:
 
 
 def _check_lookup(tree: exp.Expr, plan: Node) -> None:
-    form = lookup_form(plan)
+    form = form_of(plan)
     if isinstance(form, Refusal):
         raise CqlMeaningError(form.why, span_of(tree.args["query"]), form.hint)
     if tree.args.get("sink") is not None:

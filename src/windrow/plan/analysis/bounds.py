@@ -15,13 +15,13 @@ from windrow.plan.nodes import (
     Exchange,
     Filter,
     GroupBy,
+    GroupsLookup,
     Limit,
     MergeGroups,
     Node,
     OutputStream,
     Project,
     Sort,
-    WindowLookup,
 )
 from windrow.plan.schema import unqualified
 
@@ -50,7 +50,7 @@ def bound_of(node: GroupBy, call: AggregateCall) -> str | None:
         return f"every item has more rows than the threshold, at least count and at most most; {_MISSING}"
     if call.user is not None or not AGGREGATES[call.function].approximate:
         return None
-    if isinstance(node, WindowLookup):
+    if isinstance(node, GroupsLookup):
         return _looked_up(call)
     if call.function == "APPROX_COUNT_DISTINCT":
         return f"within {_percent(call)} in 95 of 100 answers" if registers_of(call) is not None else "exact"
@@ -68,7 +68,7 @@ def kept_for(node: GroupBy, call: AggregateCall) -> str:
         size = call.arguments[1]
         assert isinstance(size, Literal), call
         return f"the {size.value!r} most frequent values of each sub-window and group"
-    if isinstance(node, WindowLookup):
+    if isinstance(node, GroupsLookup):
         return "what the synopsis below says"
     if call.function in ("APPROX_COUNT", "APPROX_SUM"):
         return "one value a group: rows that leave are subtracted"

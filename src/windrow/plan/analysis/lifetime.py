@@ -15,7 +15,7 @@ from windrow.plan.nodes import (
     Filter,
     GroupBy,
     Join,
-    KeptSynopsis,
+    KeptGroups,
     Limit,
     Node,
     OutputKind,
@@ -57,7 +57,7 @@ def lifetime(node: Node) -> Lifetime:
         return _windowed(node)
     if isinstance(node, Filter | Project | Alias | Sort | Exchange | SlicePartials | SliceSummaries | Stamped):
         return lifetime(node.input)
-    if isinstance(node, KeptSynopsis):
+    if isinstance(node, KeptGroups):
         return lifetime(node.input)
     if isinstance(node, AppendOnly):
         return _append_only(node)

@@ -24,10 +24,11 @@ from windrow.plan.nodes import (
     Except,
     Filter,
     GroupBy,
+    GroupsLookup,
     Intersect,
     Join,
     JoinKind,
-    KeptSynopsis,
+    KeptGroups,
     Limit,
     Node,
     OutputStream,
@@ -37,7 +38,6 @@ from windrow.plan.nodes import (
     Table,
     Union,
     Windowed,
-    WindowLookup,
 )
 from windrow.plan.pattern import Pattern
 from windrow.plan.schema import unqualified
@@ -258,7 +258,7 @@ class Rates:
         rate = below.rate if slide is None else min(below.rate, groups * SECOND / slide)
         return Estimate(rate, groups, below.assumed, rate)
 
-    def groups(self, node: GroupBy | KeptSynopsis) -> float:
+    def groups(self, node: GroupBy | KeptGroups) -> float:
         """How many different keys rows have."""
         keys = (key.expression for key in node.keys)
         return math.prod(self.distinct(node.input, key.name) for key in keys if isinstance(key, Column))
@@ -266,7 +266,7 @@ class Rates:
     def _groups(self, node: Distinct | GroupBy) -> float:
         if isinstance(node, Distinct):
             return math.prod(self.distinct(node.input, name) for name in node.schema.names)
-        return self.groups(node.synopsis if isinstance(node, WindowLookup) else node)
+        return self.groups(node.synopsis if isinstance(node, GroupsLookup) else node)
 
 
 def finite_rows(of: Estimate) -> float:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from windrow.plan.aggregate_class import AggregateClass
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.analysis.closings import Closed, closes_groups, closes_partitions, closes_side
+from windrow.plan.analysis.join_synopses import rows_of
 from windrow.plan.analysis.rates import FOREVER, Rates
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.analysis.update_pattern import update_pattern
@@ -26,8 +27,11 @@ from windrow.plan.nodes import (
     Exchange,
     Filter,
     GroupBy,
+    GroupsLookup,
     Intersect,
     Join,
+    KeptGroups,
+    KeptJoin,
     KeptSynopsis,
     Limit,
     Node,
@@ -37,7 +41,6 @@ from windrow.plan.nodes import (
     SemiJoin,
     Sort,
     Windowed,
-    WindowLookup,
 )
 from windrow.plan.pattern import Pattern
 from windrow.plan.windows import Latest, RowCount, Rows, RowsAgo
@@ -98,9 +101,9 @@ def is_grouped(node: Node) -> bool:
 
 def state_of(node: Node, rates: Rates) -> tuple[StateEntry, ...]:
     """What the operator must remember; empty for one that looks at each tuple once."""
-    if isinstance(node, KeptSynopsis):
+    if isinstance(node, KeptGroups):
         return (StateEntry("groups", Structure.SYNOPSIS, _kept_rows(node, rates)),)
-    if isinstance(node, WindowLookup):
+    if isinstance(node, GroupsLookup):
         return ()
     if isinstance(node, Windowed):
         return _window_state(node, rates)
@@ -132,13 +135,16 @@ def _append_only_state(node: AppendOnly, rates: Rates) -> tuple[StateEntry, ...]
 
 def view_of(node: Node, rates: Rates) -> StateEntry:
     """How the current answer of a whole plan is kept."""
-    is_kept = not any(isinstance(below, WindowLookup) for below in node.walk())
+    is_kept = not any(isinstance(below, GroupsLookup) for below in node.walk())
     return StateEntry("answer", structure_for(node) if is_kept else Structure.LOOKED_UP, rates.of(node).rows)
 
 
-def _kept_rows(node: KeptSynopsis, rates: Rates) -> float:
+def _kept_rows(node: KeptGroups, rates: Rates) -> float:
     """Positions of all groups: what came within the longest window, or one a group for what has none."""
     groups = rates.groups(node)
+    if isinstance(node, KeptJoin):
+        return groups * rows_of(node.slices, node.difference)
+    assert isinstance(node, KeptSynopsis), node
     if not node.reach:
         return groups
     if node.by_rows:

@@ -25,7 +25,7 @@ from windrow.plan.nodes import (
     Intersect,
     Join,
     JoinKind,
-    KeptSynopsis,
+    KeptGroups,
     LastSubWindows,
     Limit,
     Node,
@@ -86,7 +86,7 @@ def _derive(node: Node, of: PatternOf) -> Pattern:
         return _windowed(node)
     if isinstance(node, Filter | Project | Alias | Sort | WithEnd | Exchange | Stamped):
         return of(node.input)
-    if isinstance(node, SlicePartials | SharedSlices | SliceSummaries | KeptSynopsis):
+    if isinstance(node, SlicePartials | SharedSlices | SliceSummaries | KeptGroups):
         return of(node.input)
     if isinstance(node, AppendOnly):
         return _external_pattern(node.input)

@@ -17,6 +17,9 @@ from windrow.plan.nodes import (
     Intersect,
     Join,
     JoinKind,
+    JoinLookup,
+    KeptGroups,
+    KeptJoin,
     KeptSynopsis,
     LastSubWindows,
     Limit,
@@ -40,6 +43,7 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.pattern import Pattern
 from windrow.plan.printer import ExpressionPrinter, aggregate_text, expression_text, sort_key_text, window_text
+from windrow.units import format_duration
 
 _NAMES: dict[type[Node], str] = {
     Stream: "Stream",
@@ -62,6 +66,8 @@ _NAMES: dict[type[Node], str] = {
     LastSubWindows: "LastSubWindows",
     MergeGroups: "MergeGroups",
     KeptSynopsis: "Synopsis",
+    KeptJoin: "JoinSynopsis",
+    JoinLookup: "Lookup",
     WindowLookup: "Lookup",
     Sort: "Sort",
     Limit: "Limit",
@@ -97,7 +103,12 @@ def describe_operator(node: Node) -> str:
         return _exists(node)
     if isinstance(node, WindowLookup):
         return f"{_group_by(node)} over {window_text(node.window)}"
-    if isinstance(node, GroupBy | SlicePartials | SliceSummaries | KeptSynopsis):
+    if isinstance(node, JoinLookup):
+        return f"{_group_by(node)} over {' and '.join(map(window_text, node.windows))}"
+    if isinstance(node, KeptJoin):
+        apart = f", two windows up to {node.difference} apart" if node.difference else ""
+        return f"{_group_by(node)} in {node.slices} slices of {format_duration(node.slice)}{apart}"
+    if isinstance(node, GroupBy | SlicePartials | SliceSummaries | KeptGroups):
         return _group_by(node)
     if isinstance(node, LastSubWindows):
         return window_text(node.window.window)
@@ -152,7 +163,7 @@ def _exists(node: SemiJoin | AntiJoin) -> str:
     return f"{word} {' AND '.join(parts)}".strip()
 
 
-def _group_by(node: GroupBy | SlicePartials | SliceSummaries | KeptSynopsis) -> str:
+def _group_by(node: GroupBy | SlicePartials | SliceSummaries | KeptGroups) -> str:
     keys = ", ".join(expression_text(key.expression) for key in node.keys)
     aggregates = ", ".join(aggregate_text(named.call) for named in node.aggregates)
     return " computes ".join(part for part in (keys or "all rows", aggregates) if part)
@@ -160,7 +171,7 @@ def _group_by(node: GroupBy | SlicePartials | SliceSummaries | KeptSynopsis) -> 
 
 def aggregate_notes(node: Node) -> tuple[str, ...]:
     """How aggregates are kept when rows leave or to be looked up, and what is certain about approximate ones."""
-    if isinstance(node, KeptSynopsis):
+    if isinstance(node, KeptGroups):
         given = zip(node.aggregates, node.reasons, strict=True)
         return tuple(f"{aggregate_text(named.call)} in {reason}" for named, reason in given)
     if not isinstance(node, GroupBy):

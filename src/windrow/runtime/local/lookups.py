@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windrow.batch import Dictionary
+from windrow.operators.keep_synopsis import Summaries
 from windrow.optimizer.looked_up import synopsis_below, with_lookups
 from windrow.physical.lower import Lowering
 from windrow.physical.strategy import Strategy
 from windrow.plan.analysis.rates import Statistics
-from windrow.plan.nodes import KeptSynopsis, Node
+from windrow.plan.nodes import KeptGroups, KeptSynopsis, Node
 from windrow.plan.rewrite import bottom_up
+from windrow.runtime.held import Held, held_by
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.rechoosing import Rechoosing
-from windrow.runtime.lookups import Held, LookedUp, held_by
+from windrow.runtime.lookups import LookedUp
 
 
 class Lookups:
@@ -24,7 +26,7 @@ class Lookups:
         self._dataflow, self._dictionary, self._statistics = dataflow, dictionary, statistics
         self._new: dict[tuple[int, Strategy], dict[str, Node]] = {}
         self._queries: dict[str, LookedUp] = {}
-        self._rechoosing: dict[KeptSynopsis, Rechoosing] = {}
+        self._rechoosing: dict[KeptGroups, Rechoosing] = {}
 
     def add(self, name: str, plan: Node, start: int, strategy: Strategy) -> None:
         """A query from a time on."""
@@ -42,13 +44,15 @@ class Lookups:
                 synopsis = synopsis_below(plan)
                 self._queries[name] = LookedUp(plan, self._dictionary)
                 self._dataflow.add(name, synopsis, start, strategy)
-                self._rechoosing.setdefault(synopsis, Rechoosing(synopsis, len(plans), self._dictionary))
+                if isinstance(synopsis, KeptSynopsis):
+                    self._rechoosing.setdefault(synopsis, Rechoosing(synopsis, len(plans), self._dictionary))
         self._new.clear()
 
     def look(self) -> None:
         """Change the form of synopses whose use has changed."""
         for synopsis, (_, state) in self._held().items():
-            self._rechoosing[synopsis].look(state)
+            if isinstance(state, Summaries):
+                self._rechoosing[synopsis].look(state)
 
     def of(self, name: str) -> tuple[LookedUp, Held]:
         """A query, and where it is looked up; before the first step there is nothing to find."""
@@ -58,7 +62,7 @@ class Lookups:
         (alone,) = with_lookups([plan], self._statistics)
         return LookedUp(alone, self._dictionary), self._empty(alone)
 
-    def synopses(self) -> dict[KeptSynopsis, Held]:
+    def synopses(self) -> dict[KeptGroups, Held]:
         """All that windows can be looked up in."""
         new = (plan for plans in self._new.values() for plan in self._shared(plans).values())
         return {synopsis_below(plan): self._empty(plan) for plan in new} | self._held()
@@ -71,7 +75,7 @@ class Lookups:
             return found.plan
         return bottom_up(found.plan, lambda node: kept.plan if isinstance(node, KeptSynopsis) else None)
 
-    def _held(self) -> dict[KeptSynopsis, Held]:
+    def _held(self) -> dict[KeptGroups, Held]:
         names = {query.synopsis: name for name, query in self._queries.items()}
         return {synopsis: held_by(self._dataflow.roots[name]) for synopsis, name in names.items()}
 

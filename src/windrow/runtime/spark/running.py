@@ -22,7 +22,7 @@ from windrow.physical.exchanges import is_on_one_shard, stage_of
 from windrow.physical.lower import Lowering, PhysicalNode, plan_digest
 from windrow.physical.strategy import Strategy
 from windrow.plan.explain.operators import describe_operator
-from windrow.plan.nodes import Exchange, GroupBy, KeptSynopsis, Node, Stream, Table, Windowed
+from windrow.plan.nodes import Exchange, GroupBy, KeptGroups, KeptSynopsis, Node, Stream, Table, Windowed
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.modes import Mode, usual_mode
 from windrow.runtime.sinks import SinkForm, sink_form
@@ -157,7 +157,7 @@ class Graph:
     def aggregates(self) -> dict[str, UserAggregate]:
         """Those of the user's own that are called."""
         nodes = (node for query in self.plan.queries for node in query.plan.walk())
-        groupings = (node for node in nodes if isinstance(node, GroupBy | KeptSynopsis))
+        groupings = (node for node in nodes if isinstance(node, GroupBy | KeptGroups))
         calls = (named.call for node in groupings for named in node.aggregates)
         return {call.user.name: call.user for call in calls if call.user is not None}
 

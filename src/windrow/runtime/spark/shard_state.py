@@ -19,10 +19,9 @@ import pyarrow as pa
 from windrow.batch import Batch, Dictionary, empty
 from windrow.batch.shards import Shard
 from windrow.errors import CheckpointError
-from windrow.operators.keep_synopsis import KeepSynopsis
 from windrow.plan.nodes import Stream
+from windrow.runtime.held import Held, held_by, holds_summaries
 from windrow.runtime.local.tables import TableStore
-from windrow.runtime.lookups import Held, held_by
 from windrow.runtime.spark import messages
 from windrow.runtime.spark.batch_spec import BatchSpec, ShardVersion
 from windrow.runtime.spark.bundles import (
@@ -183,7 +182,7 @@ def read_summaries(folder: Folder, version: ShardVersion, plan: RunningPlan, que
     manifest = read_manifest(folder, version)
     dictionary = _dictionary(read_contents(folder, _named(manifest, "dictionary/")))
     states = Graph(replace(plan, queries=(query,)), dictionary, shard).states(query.stage)
-    name, node = next((name, node) for name, node in states.items() if isinstance(node.operator, KeepSynopsis))
+    name, node = next((name, node) for name, node in states.items() if holds_summaries(node))
     part = f"node/{name}"
     if part in manifest.parts:
         assert node.state is not None

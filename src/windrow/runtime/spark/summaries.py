@@ -5,8 +5,8 @@ from __future__ import annotations
 from windrow.batch import Dictionary
 from windrow.batch.shards import Shard
 from windrow.physical.lower import Lowering
-from windrow.plan.nodes import KeptSynopsis
-from windrow.runtime.lookups import Held, held_by
+from windrow.plan.nodes import KeptGroups
+from windrow.runtime.held import Held, held_by
 from windrow.runtime.spark.bundles import Folder
 from windrow.runtime.spark.checkpoint import Commit
 from windrow.runtime.spark.running import RunningPlan, RunningQuery
@@ -19,12 +19,12 @@ class SummariesOfShards:
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._batch = -1
-        self._held: dict[tuple[KeptSynopsis, int], list[Held]] = {}
+        self._held: dict[tuple[KeptGroups, int], list[Held]] = {}
 
     def of(self, query: RunningQuery, plan: RunningPlan, last: Commit | None) -> list[Held]:
         """What the shards hold for a query; without keys one shard has it all."""
         synopsis = query.plan
-        assert isinstance(synopsis, KeptSynopsis), query
+        assert isinstance(synopsis, KeptGroups), query
         if last is None or all(one.statement != query.statement for one in plan.queries):
             return [held_by(Lowering(Dictionary()).lower(synopsis))]
         if last.number != self._batch:

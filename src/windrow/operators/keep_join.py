@@ -1,0 +1,139 @@
+"""The pairs of a join in join synopses: nothing comes out, joins of windows are looked up when somebody asks.
+
+The windows below are those that are refreshed every `slide`, at their longest: so a pair comes at the first refresh
+that sees both of its rows, and after a step the synopses are as of the last refresh. A question is of a refresh too,
+the last one at its instant, and lengths of two windows. When time runs out the last refresh depends on the question:
+the pairs that are left wait, and a copy takes in those that the question sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from windrow.batch.batch import Batch, Segment, empty, inserts
+from windrow.batch.dictionary import Dictionary
+from windrow.operators.operator import Parts
+from windrow.state.key_directory import KeyDirectory
+from windrow.state.row_queue import RowQueue
+from windrow.state.snapshot import Part
+from windrow.synopses.join import JoinSynopsis
+from windrow.types import Type
+from windrow.units import FOREVER
+
+
+@dataclass(frozen=True)
+class JoinColumn:
+    """An aggregate: the columns of its argument, and what is made to keep it."""
+
+    arguments: tuple[int, ...]
+    kept: Callable[[], JoinSynopsis]
+
+
+class JoinSummaries(Parts):
+    """Groups, and what is kept of their pairs as of the last refresh."""
+
+    def __init__(self, spec: KeepJoin) -> None:
+        self.groups = KeyDirectory()
+        self.kept = [column.kept() for column in spec.columns]
+        self.waiting = RowQueue()
+        self.later: tuple[int, JoinSummaries] | None = None  # a copy as of a later refresh, for the next question
+
+    def __len__(self) -> int:
+        return len(self.groups) + len(self.waiting)
+
+    @property
+    def refreshed(self) -> int:
+        """The last refresh."""
+        return self.kept[0].end * self.kept[0].slice
+
+    def parts(self) -> Mapping[str, Part]:
+        kept: dict[str, Part] = {f"kept{place}": one for place, one in enumerate(self.kept)}
+        return {"groups": self.groups, "waiting": self.waiting, **kept}
+
+
+class JoinQuestion(NamedTuple):
+    """Aggregates, by place, over the join of windows of two lengths that end at a refresh, asked for at an instant."""
+
+    places: tuple[int, ...]
+    lengths: tuple[int, int]
+    refresh: int
+    now: int
+
+
+@dataclass(frozen=True)
+class KeepJoin:
+    """Keys come first, then the times of the two rows of a pair, then arguments; `pairs` are the types of all of these.
+
+    With keys, the first aggregate is COUNT(*): it tells which groups there are.
+    """
+
+    keys: int
+    columns: tuple[JoinColumn, ...]
+    pairs: tuple[Type, ...]
+    types: tuple[Type, ...]
+    slide: int
+    dictionary: Dictionary
+
+    def fresh_state(self) -> JoinSummaries:
+        return JoinSummaries(self)
+
+    def step(self, state: JoinSummaries, inputs: Sequence[Batch], segment: Segment) -> Batch:
+        (pairs,) = inputs
+        assert pairs.is_positive, "pairs of windows of time are not taken back"
+        state.later = None
+        if segment.end == FOREVER:
+            state.waiting.push(pairs)
+        else:
+            self._take_in(state, pairs, (segment.end - 1) // self.slide * self.slide)
+        return empty(self.types, self.dictionary)
+
+    def _take_in(self, state: JoinSummaries, pairs: Batch, refresh: int) -> None:
+        """All pairs up to a refresh, when there has been one."""
+        if refresh <= state.refreshed:
+            return
+        if len(pairs):
+            group = state.groups.intern(pairs.columns[: self.keys], len(pairs))
+            first, second = (column.values.astype(np.int64) for column in pairs.columns[self.keys : self.keys + 2])
+            for column, kept in zip(self.columns, state.kept, strict=True):
+                kept.insert(group, first, second, pairs.select(column.arguments))
+        for kept in state.kept:
+            kept.advance(refresh)
+        self._forget(state)
+
+    def _forget(self, state: JoinSummaries) -> None:
+        """Groups of which no window has a pair; whoever gets their place finds it empty."""
+        if self.keys:
+            group, present = state.groups.known(), state.kept[0]
+            longest = np.full(len(group), present.longest, np.int64)
+            state.groups.forget(group[present.lookup(group, longest, longest).values == 0])
+
+    def answer(self, state: JoinSummaries, question: JoinQuestion) -> Batch:
+        """The groups that have pairs in the windows: keys and aggregates. Without keys there is always one."""
+        state = self._as_of(state, question.refresh)
+        slice = state.kept[0].slice
+        group = state.groups.known() if self.keys else state.groups.intern((), 1)
+        first, second = (np.full(len(group), length // slice, np.int64) for length in question.lengths)
+        if self.keys:
+            group = group[state.kept[0].lookup(group, first, second).values > 0]
+            first, second = first[: len(group)], second[: len(group)]
+        if not len(group):
+            asked = (self.types[self.keys + place] for place in question.places)
+            return empty((*self.types[: self.keys], *asked), self.dictionary)
+        columns = [state.kept[place].lookup(group, first, second) for place in question.places]
+        return inserts((*state.groups.columns(group), *columns), np.full(len(group), question.now, np.int64))
+
+    def _as_of(self, state: JoinSummaries, refresh: int) -> JoinSummaries:
+        assert refresh >= state.refreshed, "what is kept is of the last refresh"
+        if refresh == state.refreshed:
+            return state
+        if state.later is None or state.later[0] != refresh:
+            later = self.fresh_state()
+            later.restore(state.snapshot().pieces)
+            seen = later.waiting.pop_before(refresh + 1, empty(self.pairs, self.dictionary))
+            self._take_in(later, seen, refresh)
+            state.later = refresh, later
+        return state.later[1]

@@ -1,0 +1,65 @@
+"""Questions to synopses of a window: which stretch of time, or how many rows, at the instant that is asked for.
+
+A window that does not slide ends at that instant, one that slides at its last refresh before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from windrow.batch import Batch
+from windrow.operators.keep_synopsis import KeepSynopsis, Question, Summaries
+from windrow.plan.analysis.synopses import Synopsis
+from windrow.plan.nodes import WindowLookup
+from windrow.plan.windows import Now, Range, RangeAgo, Rows, Unbounded
+from windrow.runtime.held import Held
+from windrow.units import BEGINNING, FOREVER
+
+_OF_NOW = (Synopsis.HISTOGRAM.value, Synopsis.FADED.value)
+
+
+class AskingWindow:
+    def __init__(self, lookup: WindowLookup) -> None:
+        self._lookup, self._synopsis = lookup, lookup.synopsis
+
+    def groups(self, held: Held, instant: int, final: int) -> Batch:
+        """The groups of the window at an instant, with their aggregates."""
+        operator, state = held
+        assert isinstance(operator, KeepSynopsis) and isinstance(state, Summaries), operator
+        return operator.answer(state, self._question(instant, final))
+
+    def earliest(self, held: Iterable[Held], final: int) -> int:
+        if self._is_of_now:
+            return -FOREVER if final == FOREVER else final - 1
+        states = (state for _, state in held if isinstance(state, Summaries))
+        return (
+            max((state.synopsis.elements.kept_since for state in states), default=-FOREVER) + self._synopsis.reach - 1
+        )
+
+    @property
+    def _is_of_now(self) -> bool:
+        """Whether only the present can be asked for."""
+        return self._synopsis.by_rows or any(kind in _OF_NOW for kind in self._synopsis.kinds)
+
+    def _question(self, instant: int, final: int) -> Question:
+        places = {named.call: place for place, named in enumerate(self._synopsis.aggregates)}
+        asked = tuple(places[named.call] for named in self._lookup.aggregates)
+        begin, end = self._edges(instant)
+        if end >= final or self._is_of_now:
+            end = FOREVER
+        extent, threshold = self._lookup.window.extent, None
+        if self._lookup.threshold is not None:
+            calls = {named.name: named.call for named in self._lookup.aggregates}
+            one = self._lookup.threshold
+            threshold = places[calls[one.aggregate]], one.above, one.bound
+        return Question(asked, begin, end, instant, extent.count if isinstance(extent, Rows) else 0, threshold)
+
+    def _edges(self, instant: int) -> tuple[int, int]:
+        extent, slide = self._lookup.window.extent, self._lookup.window.slide
+        last = instant if not isinstance(slide, int) else instant // slide * slide - 1
+        if isinstance(extent, Range | Now):
+            return last + 1 - (extent.length if isinstance(extent, Range) else 1), last + 1
+        if isinstance(extent, RangeAgo):
+            return last + 1 - extent.begin, last + 1 - extent.end
+        assert isinstance(extent, Rows | Unbounded), extent
+        return BEGINNING, instant + 1
