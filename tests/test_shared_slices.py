@@ -9,6 +9,7 @@ from generated_streams import START
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from local_runs import answers, feed
+from shard_runs import ShardsInProcess
 from sql_oracle import Row
 from sub_windows import DECLARATION, HALF, SCHEMA, moments_of, streams
 
@@ -35,13 +36,15 @@ def windows(draw: st.DrawFn) -> str:
 
 
 def run(
-    texts: list[str], rows: list[Row], cuts: list[int], strategy: str, moments: list[int]
+    texts: list[str], rows: list[Row], cuts: list[int], strategy: str, moments: list[int], shards: int = 0
 ) -> list[list[Counter[Any]]]:
-    engine = Engine()
+    engine: Any = ShardsInProcess(shards, forgetful=True) if shards else Engine()
     engine.sql(f"{DECLARATION} SET strategy = {strategy}")
     queries = [engine.query(text, name=f"q{number}") for number, text in enumerate(texts)]
     feed(engine, {"s": rows}, {"s": SCHEMA}, [START + cut * HALF for cut in cuts])
-    return [answers(query, moments) for query in queries]
+    found = [answers(query, moments) for query in queries]
+    engine.close()
+    return found
 
 
 @settings(max_examples=120)
@@ -53,16 +56,24 @@ def run(
     selected=st.booleans(),
     cuts=st.lists(st.integers(0, 24), max_size=6),
     strategy=st.sampled_from(["upa", "direct", "nt"]),
+    shards=st.sampled_from([0, 0, 1, 3]),
 )
 def test_each_gives_what_it_gives_alone(
-    rows: list[Row], asked: list[str], chosen: str, keys: str, selected: bool, cuts: list[int], strategy: str
+    rows: list[Row],
+    asked: list[str],
+    chosen: str,
+    keys: str,
+    selected: bool,
+    cuts: list[int],
+    strategy: str,
+    shards: int,
 ) -> None:
     key, group = ("k, ", " GROUP BY k") if keys else ("", "")
     where = " WHERE x <> 1" if selected else ""
     source = "(SELECT ts, k, x, y, CAST(x AS DOUBLE) / 3 AS w FROM s {}) AS q"
     texts = [f"SELECT {key}{chosen} FROM {source.format(window)}{where}{group}" for window in asked]
     moments = moments_of(rows)
-    together = run(texts, rows, cuts, strategy, moments)
+    together = run(texts, rows, cuts, strategy, moments, shards)
     assert together == [run([text], rows, [], "upa", moments)[0] for text in texts]
 
 

@@ -5,7 +5,7 @@ It plans and keeps names; running queries is the matter of a runtime, which is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from windrow.optimizer.looked_up import with_lookups
 from windrow.plan.aggregate_class import AggregateClass
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
 from windrow.plan.explain import Alternative, Distribution, Explanation, explain, json_text, picture_text, tree_text
+from windrow.plan.explain.sharing import shared_with
 from windrow.plan.functions import ALIASES, scalar_names
 from windrow.plan.nodes import Node
 from windrow.plan.printer import RESERVED, query_text
@@ -82,6 +83,8 @@ class Session:
         """
         self.catalog = Catalog(folder)
         self._distribution = distribution
+        # All queries that share something as a runtime runs them, if the one with this name does.
+        self.running: Callable[[str], Mapping[str, Node]] = lambda name: {}
         self._keep = keep
         for aggregate in aggregates:
             self._know(_with_a_free_name(aggregate))
@@ -202,22 +205,28 @@ class Session:
             return self.explanation(statement.entry.name, statement.entry.plan)
         return None
 
-    def explanation(self, name: str | None, plan: Node, running: Node | None = None) -> Explanation:
-        """How a query will run, or with a `running` plan how it does."""
-        found = self._optimize(plan)
+    def explanation(self, name: str | None, plan: Node) -> Explanation:
+        """How a query will run, or how it does when it shares something with others."""
+        found, spread = self._optimize(plan), self._distribution
+        running = {} if name is None else self.running(name)
+        shown = running[name.lower()] if name is not None and running else self._as_it_will_run(name, found.plan)
+        return explain(
+            shown,
+            self.catalog.statistics,
+            name,
+            query_text(plan),
+            tuple(Alternative(one.steps, one.cost.total, one.chosen, one.why) for one in found.considered),
+            None if spread is None else spread.shards,
+            () if spread is None else spread.sources(shown),
+            self.catalog.setting("strategy"),
+            shared_with(name.lower(), running) if name is not None and running else (),
+        )
+
+    def _as_it_will_run(self, name: str | None, optimized: Node) -> Node:
         entry = None if name is None else self.catalog.get(name)
-        if running is None and isinstance(entry, QueryEntry) and entry.is_on_lookup:
-            (running,) = with_lookups([found.plan], self.catalog.statistics)
-        if running is not None:
-            found = replace(found, plan=running)
-        alternatives = tuple(Alternative(one.steps, one.cost.total, one.chosen, one.why) for one in found.considered)
-        statistics, text = self.catalog.statistics, query_text(plan)
-        spread, strategy = self._distribution, self.catalog.setting("strategy")
-        if spread is None:
-            return explain(found.plan, statistics, name, text, alternatives, strategy=strategy)
-        running = spread.spread(name, found.plan)
-        shards, sources = spread.shards, spread.sources(running)
-        return explain(running, statistics, name, text, alternatives, shards, sources, strategy)
+        if isinstance(entry, QueryEntry) and entry.is_on_lookup:
+            (optimized,) = with_lookups([optimized], self.catalog.statistics)
+        return optimized if self._distribution is None else self._distribution.spread(name, optimized)
 
     def optimized(self, plan: Node) -> Node:
         """The plan that runs: rewritten by the optimizer unless it is set off."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.batch.arrays import Int64s
+from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.batch import Batch, Segment, empty, inserts
 from windrow.batch.column import Column
 from windrow.batch.dictionary import Dictionary
@@ -64,6 +64,11 @@ class Summaries(Parts):
         """What is kept without positions."""
         return [*self.apart.values(), *self.indexes.values()]
 
+    @property
+    def newest_of_all(self) -> int:
+        """The time of the last row of all."""
+        return int(self.newest["time"].max(initial=-FOREVER))
+
     def parts(self) -> Mapping[str, Part]:
         apart: dict[str, Part] = {f"apart{place}": one for place, one in self.apart.items()}
         indexes: dict[str, Part] = {f"index{place}": one for place, one in self.indexes.items()}
@@ -101,16 +106,16 @@ class KeepSynopsis:
 
     def step(self, state: Summaries, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
-        assert rows.is_positive, "rows of a stream are not taken back"
-        if self.reach and not self.by_rows and segment.end != FOREVER:
-            self._let_go(state, segment.begin - self.reach)
-        group = state.groups.intern(rows.select(self.keys), len(rows))
-        state.elements += len(rows)
-        if len(rows):
-            self._take_in(state, group, rows)
+        self.let_go(state, segment)
+        self.take_in(state, rows)
         return empty(self.types, self.dictionary)
 
-    def _take_in(self, state: Summaries, group: Int64s, rows: Batch) -> None:
+    def take_in(self, state: Summaries, rows: Batch) -> None:
+        assert rows.is_positive, "rows of a stream are not taken back"
+        group = state.groups.intern(rows.select(self.keys), len(rows))
+        state.elements += len(rows)
+        if not len(rows):
+            return
         state.newest.reserve(int(group.max()) + 1)
         state.newest["time"][group] = rows.ts  # the last one of a group is the newest
         values = [rows.select(column.arguments) for column in self.columns]
@@ -124,8 +129,11 @@ class KeepSynopsis:
         if self.by_rows:
             state.synopsis.keep_newest(self.reach)
 
-    def _let_go(self, state: Summaries, until: int) -> None:
+    def let_go(self, state: Summaries, segment: Segment) -> None:
         """Of what has left all windows, and of groups of which nothing is left."""
+        if not self.reach or self.by_rows or segment.end == FOREVER:
+            return
+        until = segment.begin - self.reach
         if self.slice:
             until = until // self.slice * self.slice
         state.synopsis.expire_until(until)
@@ -142,31 +150,41 @@ class KeepSynopsis:
 
     def answer(self, state: Summaries, question: Question) -> Batch:
         """The groups that have rows in the window: keys and aggregates. Without keys there is always one."""
+        group, columns = self.found(state, question)
+        none = empty(self.types[: len(self.keys)], self.dictionary)
+        keys = state.groups.columns(group) if len(group) else none.columns
+        return inserts((*keys, *columns), np.full(len(group), question.now, np.int64))
+
+    def found(self, state: Summaries, question: Question) -> tuple[Int64s, list[Column]]:
+        """The same, with the groups by their numbers."""
         group = self._asked(state, question)
         spans = self._spans(state, question, group)
         if self.keys:
             present = spans.end > spans.begin if state.synopsis.kept else self._newest(state, group) >= question.begin
             group, spans = group[present], Spans(*(array[present] for array in spans))
         state.lookups += len(group)
-        if not len(group):
-            keys = len(self.keys)
-            return empty(
-                (*self.types[:keys], *(self.types[keys + place] for place in question.places)), self.dictionary
-            )
-        columns = self._looked_up(state, question, group, spans)
-        return inserts((*state.groups.columns(group), *columns), np.full(len(group), question.now, np.int64))
+        return group, self._looked_up(state, question, group, spans)
 
     def _asked(self, state: Summaries, question: Question) -> Int64s:
         """The groups to look at."""
         if not self.keys:
             return state.groups.intern((), 1)
         if question.threshold is not None and question.end == FOREVER:
-            place, above, bound = question.threshold
-            if place in state.indexes:
-                found = state.indexes[place].candidates(question.begin, above, bound)
-                if found is not None:
-                    return np.sort(found)
+            return self.candidates(state, question.begin, question.threshold)
         return state.groups.known()
+
+    def candidates(self, state: Summaries, begin: int, threshold: tuple[int, bool, int]) -> Int64s:
+        """Groups among which are all that pass a threshold over what has come since."""
+        place, above, bound = threshold
+        found = state.indexes[place].candidates(begin, above, bound) if place in state.indexes else None
+        return state.groups.known() if found is None else found
+
+    def suffixes(self, state: Summaries, group: Int64s, begin: Int64s) -> tuple[Bools, list[Column]]:
+        """Which groups have had rows since, and all aggregates over them."""
+        elements = state.synopsis.elements
+        spans = elements.between(group, begin, np.full(len(group), FOREVER, np.int64))
+        present = spans.end > spans.begin
+        return present, state.synopsis.lookup(Spans(*(array[present] for array in spans)))
 
     def _spans(self, state: Summaries, question: Question, group: Int64s) -> Spans:
         elements, count = state.synopsis.elements, len(group)

@@ -101,7 +101,7 @@ def synopsis_below(plan: Node) -> KeptGroups:
 
 def _is_of(query: _Query, synopsis: KeptSynopsis) -> bool:
     kept = query.kept
-    fits = not synopsis.slice or all(edge % synopsis.slice == 0 for edge in _edges(query.form.window))
+    fits = not synopsis.slice or all(edge % synopsis.slice == 0 for edge in edges_of(query.form.window))
     if not fits or kept.by_rows != synopsis.by_rows or kept.fades != (synopsis.reach == 0):
         return False
     return kept.rows == below_exchange(synopsis.input) and kept.keys == tuple(key.expression for key in synopsis.keys)
@@ -114,7 +114,7 @@ def _query(plan: Node) -> _Query | JoinQuery:
     return _Query(plan, form) if isinstance(form, LookupForm) else JoinQuery(plan, form)
 
 
-def _edges(window: Window) -> tuple[int, ...]:
+def edges_of(window: Window) -> tuple[int, ...]:
     """Windows begin and end at multiples of these; one that does not slide begins anywhere."""
     extent, slide = window.extent, window.slide
     if not isinstance(slide, int) or not isinstance(extent, Range | RangeAgo):
@@ -125,7 +125,7 @@ def _edges(window: Window) -> tuple[int, ...]:
 def _synopsis(kept: _Kept, members: Sequence[_Query], statistics: Statistics) -> KeptSynopsis:
     calls = tuple(dict.fromkeys(named.call for query in members for named in query.form.groups.aggregates))
     reach = 0 if kept.fades else max(query.form.reach for query in members)
-    slice = gcd(*(edge for query in members for edge in _edges(query.form.window))) if kept.sliced else 0
+    slice = gcd(*(edge for query in members for edge in edges_of(query.form.window))) if kept.sliced else 0
     load = _workload(members, statistics)
     choices = [choice_of(call, load) for call in calls]
     indexes = [_index(call, members, load) for call in calls]
@@ -157,7 +157,7 @@ def _width(form: LookupForm, rate: float) -> int:
     if form.by_rows or isinstance(form.window.extent, Unbounded):
         return form.reach if form.by_rows else 1
     if isinstance(form.window.slide, int):
-        return form.reach // gcd(*_edges(form.window))
+        return form.reach // gcd(*edges_of(form.window))
     return int(rate * form.reach / SECOND)
 
 
@@ -187,7 +187,7 @@ def _index(call: AggregateCall, members: Sequence[_Query], load: Workload) -> _I
     asking = sum(1 for query in members if _threshold(query, {call}) is not None)
     if not asking:
         return _Index(False, "")
-    is_used, compared = is_indexed(load.updates, ASKED * asking, float(load.groups))
+    is_used, compared = is_indexed(load.updates, ASKED * asking, float(load.groups), ASKED * asking)
     having = f"{asking} threshold{'s' if asking > 1 else ''} in HAVING"
     found = "a collective index finds the groups" if is_used else "every group is looked at"
     negative = "; until a value is negative" if is_used and call.function == "SUM" else ""

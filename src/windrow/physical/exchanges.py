@@ -122,8 +122,15 @@ class _Placing:
             return Placed(plan.with_inputs(below.node), _renamed(below.place, _new_names(plan)))
         if isinstance(plan, nodes.KeptGroups):
             return _over(plan, _moved(self.of(plan.input), tuple(key.expression for key in plan.keys)))
+        if isinstance(plan, nodes.RefreshedLookup):
+            below = self.of(plan.input)
+            names = {key.expression: Column(key.name, key.expression.type) for key in plan.keys}
+            options = tuple(tuple(names[key] for key in option) for option in below.place.options)
+            return Placed(plan.with_inputs(below.node), Place(below.place.stage, options))
         if isinstance(plan, nodes.SlicePartials):
             return _over(plan, self.of(plan.input))  # where rows are read, or wherever they are
+        if isinstance(plan, nodes.SharedSlices):  # partial results move once for all windows over them
+            return _moved(_over(plan, self.of(plan.input)), _named(plan.keys))
         if isinstance(plan, nodes.SliceSummaries):  # whole slices of a group
             return _over(plan, _meeting(self.of(plan.input), _named(plan.keys)))
         if isinstance(plan, nodes.LastSubWindows):

@@ -6,7 +6,7 @@ Equal sub-plans become one operator, so that queries that share a part of their 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -52,6 +52,7 @@ from windrow.operators.operator import Expression as CompiledExpression
 from windrow.operators.operator import Predicate
 from windrow.operators.partition_window import PartitionWindow, PredicateWindow
 from windrow.operators.punctuated import PunctuatedGroupBy, PunctuatedJoin, PunctuatedPartitions
+from windrow.operators.refreshed_synopsis import Periodic, RefreshSynopsis, TakeAnswer
 from windrow.operators.row_order import InRowOrder
 from windrow.operators.sampling import Refreshed
 from windrow.operators.slice_partials import SlicePartials
@@ -81,6 +82,7 @@ from windrow.plan.nodes import JoinKind, Node, OutputKind
 from windrow.plan.pattern import Pattern
 from windrow.plan.row_time import with_row_times
 from windrow.plan.schema import Schema
+from windrow.plan.windows import Range
 from windrow.state import StructureKind
 from windrow.synopses.distinct_registers import codes_of
 from windrow.types import BOOLEAN, TIMESTAMP
@@ -161,6 +163,13 @@ class Lowering:
         if isinstance(plan, nodes.Project):
             compiler = self._compiler(plan.input.schema)
             return self._node(plan, Projection(tuple(compiler.column(c.expression) for c in plan.columns)))
+        if isinstance(plan, nodes.RefreshedSynopsis):
+            return self._refreshed(plan)
+        if isinstance(plan, nodes.RefreshedLookup):
+            assert isinstance(plan.input, nodes.RefreshedSynopsis), plan
+            places = {named.name: place for place, named in enumerate(plan.input.aggregates)}
+            own = tuple(places[name] for name in plan.question.aggregates)
+            return self._node(plan, TakeAnswer(plan.input.questions.index(plan.question), len(plan.keys), own))
         if isinstance(plan, nodes.KeptSynopsis):
             return self._synopsis(plan)
         if isinstance(plan, nodes.KeptJoin):
@@ -551,6 +560,14 @@ class Lowering:
         operator = KeepJoin(len(plan.keys), tuple(kept), types, plan.schema.types, plan.slide, self._dictionary)
         return PhysicalNode(plan, operator, (PhysicalNode(plan, columns, (self._direct.lower(plan.input),)),))
 
+    def _refreshed(self, plan: nodes.RefreshedSynopsis) -> PhysicalNode:
+        """Asked at refreshes; each query takes its answer from what comes out."""
+        kept = self._synopsis(plan)
+        assert isinstance(kept.operator, KeepSynopsis), kept
+        places = {named.name: place for place, named in enumerate(plan.aggregates)}
+        questions = tuple(_periodic(question, places) for question in plan.questions)
+        return PhysicalNode(plan, RefreshSynopsis(kept.operator, questions), kept.inputs)
+
     def _slices(self, plan: nodes.SlicePartials) -> PhysicalNode:
         compiler, found = self._compiler(plan.input.schema), slice_columns(plan.aggregates)
         columns: list[CompiledExpression] = [compiler.column(key.expression) for key in plan.keys]
@@ -567,7 +584,7 @@ class Lowering:
         return PhysicalNode(plan, operator, (below,))
 
     def _shared_slices(self, plan: nodes.SharedSlices) -> PhysicalNode:
-        if not isinstance(plan.input, nodes.SharedSlices):
+        if not isinstance(nodes.below_exchange(plan.input), nodes.SharedSlices):
             rows = self._slices(nodes.SlicePartials(plan.input, plan.keys, plan.aggregates, plan.partials))
             assert isinstance(rows.operator, SlicePartials), rows
             return PhysicalNode(plan, replace(rows.operator, width=plan.width), rows.inputs)
@@ -594,6 +611,13 @@ class Lowering:
             for named, places in zip(plan.aggregates, found.places, strict=True)
         )
         return GroupBy(tuple(range(first)), aggregates, structure_kind(plan.input, self._strategy))
+
+
+def _periodic(question: nodes.PeriodicQuestion, places: Mapping[str, int]) -> Periodic:
+    extent, slide, threshold = question.window.extent, question.window.slide, question.threshold
+    assert isinstance(extent, Range) and isinstance(slide, int), question
+    asked = places[threshold.aggregate], threshold.above, threshold.bound
+    return Periodic(tuple(places[name] for name in question.aggregates), extent.length, slide, asked)
 
 
 def _coded(values: CompiledExpression, registers: int | None) -> CompiledExpression:

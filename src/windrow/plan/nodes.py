@@ -18,6 +18,8 @@ from windrow.plan.schema import Field, Schema, unqualified
 from windrow.plan.windows import Latest, Rows, Window
 from windrow.types import BIGINT, BOOLEAN, NULL, TIMESTAMP
 
+_HASH = "remembered hash"
+
 
 @dataclass(frozen=True)
 class Node:
@@ -39,6 +41,10 @@ class Node:
         waiting = iter(inputs)
         changes = {f.name: next(waiting) for f in fields(self) if isinstance(getattr(self, f.name), Node)}
         return replace(self, **changes)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the hash: it is another one in another process."""
+        return {name: value for name, value in self.__dict__.items() if name != _HASH}
 
     def walk(self) -> Iterator[Node]:
         """The node and everything below it, inputs after their consumer."""
@@ -369,17 +375,44 @@ class Threshold:
 
 
 @dataclass(frozen=True)
-class GroupsLookup(GroupBy):
-    """Groups as a synopsis has them at the moment somebody asks."""
+class PeriodicQuestion:
+    """What a query asks a synopsis at each refresh of its window: aggregates by their names there, with a threshold."""
+
+    window: Window
+    aggregates: tuple[str, ...]
+    threshold: Threshold
+
+
+@dataclass(frozen=True)
+class RefreshedSynopsis(KeptSynopsis):
+    """A synopsis that is asked at refreshes."""
+
+    questions: tuple[PeriodicQuestion, ...] = ()
+
+
+@dataclass(frozen=True)
+class LookedUpGroups(GroupBy):
+    """Groups that a synopsis gives."""
 
     def __post_init__(self) -> None:
-        assert isinstance(below_exchange(self.input), KeptGroups), self.input
+        assert isinstance(self.input, KeptGroups), self.input
 
     @property
     def synopsis(self) -> KeptGroups:
-        below = below_exchange(self.input)
-        assert isinstance(below, KeptGroups), below
-        return below
+        assert isinstance(self.input, KeptGroups), self.input
+        return self.input
+
+
+@dataclass(frozen=True)
+class RefreshedLookup(LookedUpGroups):
+    """The groups that may pass a threshold, at each refresh."""
+
+    question: PeriodicQuestion
+
+
+@dataclass(frozen=True)
+class GroupsLookup(LookedUpGroups):
+    """At the moment somebody asks."""
 
 
 @dataclass(frozen=True)
@@ -557,3 +590,21 @@ def _require_same_types(node: Node, left: Node, right: Node) -> None:
 def _require_sort_keys(node: Node, keys: tuple[SortKey, ...], schema: Schema) -> None:
     for key in keys:
         _require_columns(node, columns_of(key.expression), schema)
+
+
+def _remember_hashes(kind: type[Node]) -> None:
+    """Plans are looked up by themselves all the time: the hash of a tree is computed once a node."""
+    compute = kind.__hash__
+
+    def remembered(self: Node) -> int:
+        found: int | None = self.__dict__.get(_HASH)
+        if found is None:
+            found = self.__dict__[_HASH] = compute(self)
+        return found
+
+    kind.__hash__ = remembered  # type: ignore[method-assign, assignment]
+    for below in kind.__subclasses__():
+        _remember_hashes(below)
+
+
+_remember_hashes(Node)

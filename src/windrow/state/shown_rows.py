@@ -36,6 +36,10 @@ class ShownRows:
         self._columns.put(ids, columns, len(self._present))
         self._changes += 1
 
+    def present(self) -> Int64s:
+        """The ids that show a row."""
+        return np.flatnonzero(self._present)
+
     def clear(self, ids: Int64s) -> None:
         """Show nothing any more for ids that are known."""
         self._present[ids] = False

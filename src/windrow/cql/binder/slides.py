@@ -14,7 +14,7 @@ from windrow.plan.windows import Now, Window
 
 def check_slides(node: Node, tree: exp.Expr) -> None:
     """Refuse a query whose windows would be refreshed at different times."""
-    windows = [found.window for found in windows_below(node)]
+    windows = list(windows_below(node))
     sliding = [window for window in windows if window.slide is not None]
     if not sliding:
         return

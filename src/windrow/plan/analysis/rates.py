@@ -24,12 +24,12 @@ from windrow.plan.nodes import (
     Except,
     Filter,
     GroupBy,
-    GroupsLookup,
     Intersect,
     Join,
     JoinKind,
     KeptGroups,
     Limit,
+    LookedUpGroups,
     Node,
     OutputStream,
     Project,
@@ -266,7 +266,7 @@ class Rates:
     def _groups(self, node: Distinct | GroupBy) -> float:
         if isinstance(node, Distinct):
             return math.prod(self.distinct(node.input, name) for name in node.schema.names)
-        return self.groups(node.synopsis if isinstance(node, GroupsLookup) else node)
+        return self.groups(node.synopsis if isinstance(node, LookedUpGroups) else node)
 
 
 def finite_rows(of: Estimate) -> float:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from windrow.plan.nodes import Node, OutputStream, Stream, Windowed
-from windrow.plan.windows import RowCount
+from windrow.plan.nodes import Node, OutputStream, RefreshedLookup, Stream, Windowed
+from windrow.plan.windows import RowCount, Window
 
 
-def windows_below(node: Node) -> Iterator[Windowed]:
+def windows_below(node: Node) -> Iterator[Window]:
     """The windows that decide when this query refreshes; those below another stream decide for that stream."""
+    if isinstance(node, RefreshedLookup):
+        yield node.question.window
     if isinstance(node, Windowed):
-        yield node
+        yield node.window
         if not isinstance(node.input, Stream):
             return
     if isinstance(node, OutputStream):
@@ -24,7 +26,7 @@ def windows_below(node: Node) -> Iterator[Windowed]:
 def slides_below(node: Node) -> set[int | RowCount]:
     """How far the windows of a query move on; nothing when it is refreshed on every tuple."""
     inner = node.input if isinstance(node, OutputStream) else node
-    return {found.window.slide for found in windows_below(inner) if found.window.slide is not None}
+    return {window.slide for window in windows_below(inner) if window.slide is not None}
 
 
 def refresh_interval(node: Node) -> int | None:

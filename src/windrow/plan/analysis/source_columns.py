@@ -7,6 +7,7 @@ column is read; so it is below operators that this analysis does not look into.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeGuard
 
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.expressions import Expression, columns_of
@@ -16,13 +17,17 @@ from windrow.plan.nodes import (
     Filter,
     GroupBy,
     Join,
+    KeptSynopsis,
+    LookedUpGroups,
     MergeGroups,
     Node,
     Project,
+    SharedSlices,
     SlicePartials,
     Sort,
     Stream,
     Windowed,
+    below_exchange,
 )
 from windrow.plan.schema import unqualified
 
@@ -60,7 +65,7 @@ def _used_below(node: Node, below: Node, used: Columns) -> Columns:
     if isinstance(node, Alias):
         names = {f"{node.name}.{unqualified(name)}": name for name in below.schema.names}
         return frozenset(names[name] for name in used if name in names)
-    if isinstance(node, GroupBy | SlicePartials) and not isinstance(node, MergeGroups) and not _is_ordered(node):
+    if _groups_rows(node, below) and not _is_ordered(node):
         arguments = (argument for named in node.aggregates for argument in named.call.arguments)
         return _columns([*(key.expression for key in node.keys), *arguments])
     if isinstance(node, Join):
@@ -70,8 +75,19 @@ def _used_below(node: Node, below: Node, used: Columns) -> Columns:
     return frozenset(below.schema.names)
 
 
-def _is_ordered(node: GroupBy | SlicePartials) -> bool:
-    """Whether an aggregate may look at the order of rows, in which all values break ties."""
+_Groups = GroupBy | SlicePartials | SharedSlices | KeptSynopsis
+
+
+def _groups_rows(node: Node, below: Node) -> TypeGuard[_Groups]:
+    """Whether a node computes keys and aggregates from rows, not from what was made of them before."""
+    of_parts = isinstance(node, MergeGroups | LookedUpGroups) or isinstance(below_exchange(below), SharedSlices)
+    return isinstance(node, _Groups) and not of_parts
+
+
+def _is_ordered(node: _Groups) -> bool:
+    """Whether the order of rows may matter, in which all values break ties."""
+    if isinstance(node, KeptSynopsis) and node.by_rows:
+        return True
     names = {named.call.function for named in node.aggregates}
     return bool(names & {"FIRST", "LAST"}) or not names <= AGGREGATES.keys()
 

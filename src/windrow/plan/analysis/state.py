@@ -38,6 +38,7 @@ from windrow.plan.nodes import (
     OutputKind,
     OutputStream,
     Project,
+    RefreshedLookup,
     SemiJoin,
     Sort,
     Windowed,
@@ -103,6 +104,8 @@ def state_of(node: Node, rates: Rates) -> tuple[StateEntry, ...]:
     """What the operator must remember; empty for one that looks at each tuple once."""
     if isinstance(node, KeptGroups):
         return (StateEntry("groups", Structure.SYNOPSIS, _kept_rows(node, rates)),)
+    if isinstance(node, RefreshedLookup):
+        return (StateEntry("answer", Structure.GROUP_TABLE, rates.of(node).rows),)
     if isinstance(node, GroupsLookup):
         return ()
     if isinstance(node, Windowed):

@@ -137,12 +137,13 @@ def alternatives(traits: Traits, workload: Workload) -> list[Choice]:
 
 INDEX_LEVELS = 4  # of a collective index: p in Arasu and Widom, section 4.1
 _SELECTED = 0.05  # of the groups, those that a threshold lets through
+_INDEXED, _ASKED = 40, 400  # what an element in the index and a question cost, in groups that are looked at
 
 
-def is_indexed(updates: float, questions: float, groups: float) -> tuple[bool, str]:
-    """Whether thresholds are worth a collective index over the groups; rates are a second."""
-    index = updates * 2 * INDEX_LEVELS + questions * groups * _SELECTED
-    every = questions * groups
+def is_indexed(updates: float, questions: float, groups: float, looks: float) -> tuple[bool, str]:
+    """Whether thresholds are worth a collective index; otherwise all groups are looked at. Rates are a second."""
+    index = updates * _INDEXED + questions * (_ASKED + groups * _SELECTED)
+    every = looks * (_ASKED + groups)
     compared = f"{index:.3g} steps a second with a collective index, {every:.3g} for looking at every group"
     return index < every, compared
 

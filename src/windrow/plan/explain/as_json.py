@@ -23,6 +23,7 @@ def as_object(explanation: Explanation) -> Json:
         **({} if explanation.strategy == "upa" else {"strategy": explanation.strategy}),
         "view": _entry(explanation.view),
         **({} if explanation.shards is None else {"shards": explanation.shards, "sources": list(explanation.sources)}),
+        **({"shared": list(explanation.shared)} if explanation.shared else {}),
         "plan": _node(explanation.plan, explanation.shards is not None),
         "alternatives": [_alternative(alternative) for alternative in explanation.alternatives],
     }

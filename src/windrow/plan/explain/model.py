@@ -52,6 +52,7 @@ class Explanation:
     shards: int | None = None  # when the plan has exchanges: on how many it runs
     sources: tuple[str, ...] = ()  # how its streams are read there, and why so
     strategy: str = "upa"  # the structures are those of `upa`
+    shared: tuple[str, ...] = ()  # what it has in common with others that run
 
     @property
     def read_there(self) -> tuple[str, ...]:
@@ -97,10 +98,11 @@ def explain(
     shards: int | None = None,
     sources: tuple[str, ...] = (),
     strategy: str = "upa",
+    shared: tuple[str, ...] = (),
 ) -> Explanation:
     rates = Rates(statistics)
     shown, view = _explained(plan, rates), view_of(plan, rates)
-    return Explanation(query, text, shown, view, alternatives, shards, sources, strategy)
+    return Explanation(query, text, shown, view, alternatives, shards, sources, strategy, shared)
 
 
 def _explained(node: Node, rates: Rates) -> ExplainedNode:

@@ -28,7 +28,10 @@ from windrow.plan.nodes import (
     Numbered,
     OutputStream,
     Project,
+    RefreshedLookup,
+    RefreshedSynopsis,
     SemiJoin,
+    SharedSlices,
     SlicePartials,
     SliceSummaries,
     Sort,
@@ -61,6 +64,7 @@ _NAMES: dict[type[Node], str] = {
     Distinct: "Distinct",
     GroupBy: "GroupBy",
     SlicePartials: "SlicePartials",
+    SharedSlices: "SharedSlices",
     SliceSummaries: "SliceSummaries",
     SubWindowed: "SubWindows",
     LastSubWindows: "LastSubWindows",
@@ -68,7 +72,9 @@ _NAMES: dict[type[Node], str] = {
     KeptSynopsis: "Synopsis",
     KeptJoin: "JoinSynopsis",
     JoinLookup: "Lookup",
+    RefreshedSynopsis: "Synopsis",
     WindowLookup: "Lookup",
+    RefreshedLookup: "Lookup",
     Sort: "Sort",
     Limit: "Limit",
     AppendOnly: "AppendOnly",
@@ -101,6 +107,8 @@ def describe_operator(node: Node) -> str:
         return _join(node)
     if isinstance(node, SemiJoin | AntiJoin):
         return _exists(node)
+    if isinstance(node, RefreshedLookup):
+        return f"{_group_by(node)} over {window_text(node.question.window)}"
     if isinstance(node, WindowLookup):
         return f"{_group_by(node)} over {window_text(node.window)}"
     if isinstance(node, JoinLookup):
@@ -108,6 +116,8 @@ def describe_operator(node: Node) -> str:
     if isinstance(node, KeptJoin):
         apart = f", two windows up to {node.difference} apart" if node.difference else ""
         return f"{_group_by(node)} in {node.slices} slices of {format_duration(node.slice)}{apart}"
+    if isinstance(node, SharedSlices):
+        return f"{_group_by(node)} in slices of {format_duration(node.width)}"
     if isinstance(node, GroupBy | SlicePartials | SliceSummaries | KeptGroups):
         return _group_by(node)
     if isinstance(node, LastSubWindows):
@@ -163,7 +173,7 @@ def _exists(node: SemiJoin | AntiJoin) -> str:
     return f"{word} {' AND '.join(parts)}".strip()
 
 
-def _group_by(node: GroupBy | SlicePartials | SliceSummaries | KeptGroups) -> str:
+def _group_by(node: GroupBy | SlicePartials | SharedSlices | SliceSummaries | KeptGroups) -> str:
     keys = ", ".join(expression_text(key.expression) for key in node.keys)
     aggregates = ", ".join(aggregate_text(named.call) for named in node.aggregates)
     return " computes ".join(part for part in (keys or "all rows", aggregates) if part)

@@ -43,7 +43,7 @@ def _legend() -> str:
 def _query_lines(explanation: Explanation, prefix: str) -> list[str]:
     """A query stands in a frame of its own, its answer on top."""
     answer = [_bold(explanation.query or "query"), *_wrapped(f"answer in {entry_text(explanation.view, name=False)}")]
-    answer += [html.escape(line) for line in spread_lines(explanation)]
+    answer += [html.escape(line) for line in (*spread_lines(explanation), *explanation.shared)]
     lines = [
         f'  subgraph cluster_{prefix} {{ style=rounded; color="#e2dccb"; margin=14; label="";',
         f'  {prefix} [label=<{"<br/>".join(answer)}>, style=filled, fillcolor="#efe9d8"];',

@@ -2,42 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from windrow.batch import Batch, Dictionary, Segment
 from windrow.physical.lower import Lowering, PhysicalNode
-from windrow.physical.shared_slices import with_shared_slices
 from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Node
 
+Together = Callable[[Sequence[Node], Strategy], list[Node]]
+
 
 class Dataflow:
-    """Queries that start at the same time share equal parts of their plans, and so work and state."""
+    """Queries that start at the same time share equal parts of their plans, and so work and state.
 
-    def __init__(self, dictionary: Dictionary) -> None:
-        self._dictionary = dictionary
+    `together` makes of the plans of such queries those that run; without it they run as they are.
+    """
+
+    def __init__(self, dictionary: Dictionary, together: Together = lambda plans, strategy: list(plans)) -> None:
+        self._dictionary, self._together = dictionary, together
         self._lowerings: dict[tuple[int, Strategy], Lowering] = {}
         self._new: dict[tuple[int, Strategy], dict[str, Node]] = {}
+        self.plans: dict[str, Node] = {}  # as they run
         self.roots: dict[str, PhysicalNode] = {}
 
     def add(self, name: str, plan: Node, start: int, strategy: Strategy) -> None:
         """A query from a time on; what is older than the query is not in its windows, whoever else keeps it."""
         lowering = self._lowerings.setdefault((start, strategy), Lowering(self._dictionary, strategy))
-        self.roots[name] = lowering.lower(plan)
+        (self.plans[name],) = self._together([plan], strategy)
+        self.roots[name] = lowering.lower(self.plans[name])
         self._new.setdefault((start, strategy), {})[name] = plan
 
     def remove(self, name: str) -> None:
+        self.plans.pop(name, None)
         self.roots.pop(name, None)  # one that is looked up has none before its first step
         for plans in self._new.values():
             plans.pop(name, None)
 
     def _begin(self) -> None:
-        """Queries that start together share slices; nothing has been kept for them yet, so they are lowered again."""
+        """What queries share is known when they start: nothing has been kept yet, so they can be lowered again."""
         for (start, strategy), plans in self._new.items():
-            shared = with_shared_slices(list(plans.values())) if strategy is not Strategy.NT else None
-            if shared is not None:
+            shared = dict(zip(plans, self._together(list(plans.values()), strategy), strict=True))
+            if any(shared[name] != self.plans[name] for name in plans):
                 lowering = self._lowerings[start, strategy] = Lowering(self._dictionary, strategy)
-                self.roots |= {name: lowering.lower(plan) for name, plan in zip(plans, shared, strict=True)}
+                self.plans |= shared
+                self.roots |= {name: lowering.lower(plan) for name, plan in shared.items()}
         self._new.clear()
 
     def step(self, inputs: Mapping[str, Batch], segment: Segment) -> dict[str, Batch]:

@@ -21,9 +21,10 @@ from windrow.errors import WindrowError
 from windrow.optimizer.looked_up import covered
 from windrow.physical.closings import closings_of
 from windrow.physical.lower import contents_of
-from windrow.physical.slices import with_slices
 from windrow.physical.strategy import Strategy
+from windrow.physical.together import running_together
 from windrow.plan.explain import Explanation
+from windrow.plan.explain.sharing import shares
 from windrow.plan.nodes import Node, Stream
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.local.dataflow import Dataflow
@@ -53,7 +54,8 @@ class Engine:
         self.dictionary = Dictionary()
         self.watermark: int = BEGINNING
         self._clock = clock or SystemClock()
-        self._dataflow = Dataflow(self.dictionary)
+        self._dataflow = Dataflow(self.dictionary, self._running)
+        self.session.running = self._sharing
         self._lookups = Lookups(self._dataflow, self.dictionary, self.session.catalog.statistics)
         self._measuring = Measuring(self.session.catalog)
         self._intakes: dict[str, Intake] = {}
@@ -118,7 +120,15 @@ class Engine:
         """How a query that is looked up is kept now."""
         entry = self.session.catalog.get(query)
         assert isinstance(entry, QueryEntry) and entry.plan is not None, entry
-        return self.session.explanation(entry.name, entry.plan, self._lookups.plan_of(query.lower()))
+        return self.session.explanation(entry.name, entry.plan)
+
+    def _sharing(self, query: str) -> dict[str, Node]:
+        """All queries that share something, as they run, if this one does."""
+        own = self._dataflow.plans.get(query.lower())
+        if own is None or not shares(own):
+            return {}
+        plans = {name: plan for name, plan in self._dataflow.plans.items() if shares(plan)}
+        return plans | {name: self._lookups.plan_of(name) for name in self._lookups.names}
 
     def push(self, stream: str, rows: Any) -> None:
         """Hand over rows of a stream as they come; call `step` to see their effect."""
@@ -247,12 +257,16 @@ class Engine:
             self._lookups.add(entry.name.lower(), plan, self.watermark, strategy)
             self._queries[entry.name.lower()] = LookupQuery(self, entry.name, plan)
             return
-        running = with_slices(plan, is_chosen=self.session.catalog.setting("optimizer") == "on")
-        self._dataflow.add(entry.name.lower(), running, self.watermark, strategy)
+        self._dataflow.add(entry.name.lower(), plan, self.watermark, strategy)
         explanation = self.session.explanation(entry.name, entry.plan)
         query = self._queries[entry.name.lower()] = Query(self, entry.name, plan, explanation)
         if entry.sink is not None:
             query.feed(sink_of(entry.sink, entry.name, again), sink_form(entry.sink, plan, query.slide))
+
+    def _running(self, plans: Sequence[Node], strategy: Strategy) -> list[Node]:
+        """Queries that start together, as they run."""
+        catalog = self.session.catalog
+        return running_together(plans, strategy, catalog.statistics, catalog.setting("optimizer") == "on")
 
     def _intake(self, stream: str) -> Intake:
         found = self._intakes.get(stream.lower())

@@ -28,6 +28,11 @@ class Lookups:
         self._queries: dict[str, LookedUp] = {}
         self._rechoosing: dict[KeptGroups, Rechoosing] = {}
 
+    @property
+    def names(self) -> list[str]:
+        """Those that have begun."""
+        return list(self._queries)
+
     def add(self, name: str, plan: Node, start: int, strategy: Strategy) -> None:
         """A query from a time on."""
         self._new.setdefault((start, strategy), {})[name] = plan

@@ -24,11 +24,12 @@ from windrow.cql import Create, Drop, Set, TableChange
 from windrow.errors import CheckpointError, WindrowError
 from windrow.optimizer.looked_up import covered, synopsis_below, with_lookups
 from windrow.physical.exchanges import distributed, distributed_lookup, results_meet
-from windrow.physical.slices import with_slices
 from windrow.physical.strategy import Strategy
+from windrow.physical.together import running_together
 from windrow.plan.analysis.source_columns import source_columns
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.explain import Distribution, Explanation
+from windrow.plan.explain.sharing import shares
 from windrow.plan.nodes import Node, Stream
 from windrow.plan.pattern import Pattern
 from windrow.plan.user_aggregate import UserAggregate
@@ -74,6 +75,7 @@ class Driver:
         distribution = Distribution(self.shards, self._spread, self._reading)
         self.session = Session(None, self._own_aggregates(), distribution, self._keep)
         self.register_aggregate, self.failures = self.session.register_aggregate, self.session.failures
+        self.session.running = self._sharing_plans
         self._queries: dict[str, Query | LookupQuery] = {}
         self._statements = Statements(self._checkpoint)
         self._log = Log(self._checkpoint)
@@ -442,18 +444,37 @@ class Driver:
             self._plan = RunningPlan(self._plan.version + 1, self.shards, streams, tables, queries)
             self._checkpoint.log_plan(self._plan)
 
+    def _sharing_plans(self, query: str) -> dict[str, Node]:
+        """All queries that share something, as they run, if this one does."""
+        own = next((one for one in self._plan.queries if one.name.lower() == query.lower()), None)
+        if own is None or not shares(own.plan):
+            return {}
+        plans = {query.name.lower(): query.lookup or query.plan for query in self._plan.queries}
+        return {name: plan for name, plan in plans.items() if shares(plan)}
+
     def _sharing(self, queries: Sequence[RunningQuery], new: Sequence[RunningQuery]) -> Iterator[RunningQuery]:
-        """Queries that are looked up and start together share synopses, for as long as they run."""
-        together: dict[tuple[int, Strategy], list[RunningQuery]] = {}
+        """Queries that start together share synopses and slices, for as long as they run."""
+        together: dict[tuple[int, Strategy, bool], list[RunningQuery]] = {}
         for query in new:
-            if query.lookup is not None:
-                together.setdefault((query.start, query.strategy), []).append(query)
-        shared = {}
-        for (_, strategy), members in together.items():
-            plans = [self._queries[query.name.lower()].plan for query in members]
-            for query, plan in zip(members, with_lookups(plans, self.session.catalog.statistics), strict=True):
-                shared[query.statement] = _looking_up(query, distributed_lookup(plan, strategy))
+            together.setdefault((query.start, query.strategy, query.lookup is not None), []).append(query)
+        shared: dict[int, RunningQuery] = {}
+        for (_, strategy, is_lookup), members in together.items():
+            found = self._looking_up(members) if is_lookup else self._slicing(members, strategy)
+            shared |= {query.statement: query for query in found}
         return (shared.get(query.statement, query) for query in queries)
+
+    def _looking_up(self, members: Sequence[RunningQuery]) -> Iterator[RunningQuery]:
+        plans = with_lookups([self._optimized(query) for query in members], self.session.catalog.statistics)
+        for query, plan in zip(members, plans, strict=True):
+            yield _looking_up(query, distributed_lookup(plan, query.strategy))
+
+    def _slicing(self, members: Sequence[RunningQuery], strategy: Strategy) -> Iterator[RunningQuery]:
+        plans = self._running_together([self._optimized(query) for query in members], strategy)
+        for query, plan in zip(members, plans, strict=True):
+            yield replace(query, plan=self._placed(query.name, plan, strategy))
+
+    def _optimized(self, query: RunningQuery) -> Node:
+        return self._queries[query.name.lower()].plan
 
     def _running(self, entry: QueryEntry, number: int) -> RunningQuery:
         """A query that starts with the next batch: with the rows that are later than all that have come."""
@@ -480,12 +501,20 @@ class Driver:
     def _spread(self, query: str | None, optimized: Node) -> Node:
         """The plan of a query with exchanges; rows for upserts meet by their key."""
         entry = None if query is None else self.session.catalog.get(query)
-        form = sink_form(entry.sink if isinstance(entry, QueryEntry) else None, optimized, refresh_slide(optimized))
-        strategy = Strategy(self.session.catalog.setting("strategy"))
         if isinstance(entry, QueryEntry) and entry.is_on_lookup:
-            return distributed_lookup(optimized, strategy)
-        sliced = with_slices(optimized, is_chosen=self.session.catalog.setting("optimizer") == "on")
-        return distributed(sliced, strategy, form.key if form.mode is Mode.UPSERT else None)
+            return distributed_lookup(optimized, Strategy(self.session.catalog.setting("strategy")))
+        strategy = Strategy(self.session.catalog.setting("strategy"))
+        (plan,) = self._running_together([optimized], strategy)
+        return self._placed(query, plan, strategy)
+
+    def _running_together(self, plans: Sequence[Node], strategy: Strategy) -> list[Node]:
+        catalog = self.session.catalog
+        return running_together(plans, strategy, catalog.statistics, catalog.setting("optimizer") == "on")
+
+    def _placed(self, query: str | None, plan: Node, strategy: Strategy) -> Node:
+        entry = None if query is None else self.session.catalog.get(query)
+        form = sink_form(entry.sink if isinstance(entry, QueryEntry) else None, plan, refresh_slide(plan))
+        return distributed(plan, strategy, form.key if form.mode is Mode.UPSERT else None)
 
     def _reading(self, plan: Node) -> tuple[str, ...]:
         """How the streams of a plan are read."""
