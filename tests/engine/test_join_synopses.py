@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from synopsis_model import CASES, int64s, same, shown
 
 from windrow.errors import WindrowError
-from windrow.synopses import JoinKind, JoinSynopsis, count, maximum
+from windrow.synopses import JoinKind, JoinSynopsis, count, join, maximum
 from windrow.types import BIGINT
 
 SLICE, LONGEST = 5, 8
@@ -18,12 +18,19 @@ WAYS = [
 ]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def small_pieces():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(join, "_BLOCK", 2)
+        yield
+
+
 @pytest.mark.parametrize("kind, case", WAYS, ids=[f"{kind.name}, {case.name}" for kind, case in WAYS])
 @settings(max_examples=10)
 @given(data=st.data())
 def test_joins_of_windows_of_several_lengths(kind, case, data):
     difference = data.draw(st.integers(0, 3))
-    synopsis, now, results = JoinSynopsis(case.make(), kind, SLICE, LONGEST, difference), 0, []
+    synopsis, now, results, stored = JoinSynopsis(case.make(), kind, SLICE, LONGEST, difference), 0, [], {}
     result = st.tuples(st.integers(0, 2), st.integers(0, 45), st.integers(0, 45), st.none() | case.values)
     for burst, ticks in data.draw(st.lists(st.tuples(st.lists(result, max_size=10), st.integers(0, 30)), max_size=6)):
         now += ticks
@@ -46,9 +53,32 @@ def test_joins_of_windows_of_several_lengths(kind, case, data):
                     ]  # fmt: skip
                     assert same(found[g], case.expected(inside)), (n1, n2, found[g], case.expected(inside))
         if data.draw(st.booleans()):
-            again = JoinSynopsis(case.make(), kind, SLICE, LONGEST, difference)
-            again.restore(synopsis.snapshot(()).pieces)
-            synopsis = again
+            written = synopsis.snapshot(stored)
+            assert not written.pieces.keys() & stored.keys()
+            stored |= written.pieces
+            if data.draw(st.booleans()):
+                synopsis = JoinSynopsis(case.make(), kind, SLICE, LONGEST, difference)
+                synopsis.restore({name: stored[name] for name in written.manifest})
+
+
+def test_only_what_has_changed_is_written():
+    """Groups to which nothing was added are not written again; slices that have left since are not read."""
+    synopsis = JoinSynopsis(count(), JoinKind.INTERVAL, 1, 4)
+    many, time = np.arange(6), np.zeros(6, np.int64)
+    synopsis.insert(many, time, time, ())
+    first = synopsis.snapshot(())
+    assert len(first.pieces) == 4  # three blocks, and the head
+    synopsis.insert(int64s([5]), int64s([3]), int64s([3]), ())
+    then = synopsis.snapshot(first.pieces)
+    assert len(then.manifest) == 4
+    assert len(then.pieces) == 2
+    synopsis.advance(6)
+    last = synopsis.snapshot({**first.pieces, **then.pieces})
+    assert len(last.pieces) == 1
+    again, stored = JoinSynopsis(count(), JoinKind.INTERVAL, 1, 4), {**first.pieces, **then.pieces, **last.pieces}
+    again.restore({name: stored[name] for name in last.manifest})
+    for one in (synopsis, again):
+        assert shown(one.lookup(int64s([0, 5]), int64s([4, 4]), int64s([4, 4]))) == [0, 1]
 
 
 def test_a_seven_eight_join_lies_between_its_neighbours():

@@ -12,6 +12,9 @@ apart that differ by one slice; and it wants n1, n2 ≥ b − g, which is not ne
 
 Costs: BIJ an update and n merges a lookup, IJ log b and log b, RJ b and a constant; and g more of each for unequal
 windows.
+
+Snapshots hold the slices of groups, a block of groups a piece; what is above the slices is merged again. A block to
+which nothing was added is not written again: slices that have left since are left out when it is read.
 """
 
 from __future__ import annotations
@@ -32,6 +35,8 @@ from windrow.synopses.kept_words import Operation
 from windrow.synopses.words import Layout, Words, merge, subtract, widened
 
 _NEVER = -(2**62)
+_HEAD = "head."
+_BLOCK = 1 << 10  # groups in a piece
 
 
 class JoinKind(enum.IntEnum):
@@ -55,6 +60,7 @@ class JoinSynopsis:
         self.cells = self._zeros(self._size * self._rows_a_place)
         self.above = self._zeros(0 if kind is JoinKind.BASIC else 2 * self._size)  # dyadic or running, over all results
         self._number = 0
+        self._changed = np.zeros(0, np.int64)  # by block of groups: the number of its last change
 
     @property
     def nbytes(self) -> int:
@@ -64,8 +70,9 @@ class JoinSynopsis:
         """Results of the join, with the times of their two tuples."""
         if not len(group):
             return
-        self._number += 1
         self._reserve(int(group.max()) + 1)
+        self._number += 1
+        self._changed[group // _BLOCK] = self._number
         first, second = first // self.slice, second // self.slice
         self._advance(int(max(first.max(), second.max())) + 1)
         came = self.aggregate.encode(values, len(group))
@@ -100,6 +107,7 @@ class JoinSynopsis:
 
     def _reserve(self, groups: int) -> None:
         self.cells, self.above = grown(self.cells, groups), grown(self.above, groups)
+        self._changed = grown(self._changed, -(-len(self.cells) // _BLOCK))
 
     def _advance(self, end: int) -> None:
         """Make room for slices up to `end`, in the places of those that have left."""
@@ -109,7 +117,7 @@ class JoinSynopsis:
         first = max(self.end, end - self._size)
         for slice in range(first, end):
             place = slice & (self._size - 1)
-            self.cells[:, place * self._rows_a_place : (place + 1) * self._rows_a_place] = 0
+            self.cells[:, self._rows(slice)] = 0
             if self.kind is JoinKind.RUNNING:
                 self.above[:, place] = self.above[:, (slice - 1) & (self._size - 1)]
             elif self.kind is JoinKind.INTERVAL:
@@ -121,6 +129,11 @@ class JoinSynopsis:
             self.above[:] = 0
         self.end = max(self.end, end)
 
+    def _rows(self, number: int) -> slice:
+        """Where a slice is in the cells of a group."""
+        place = number & (self._size - 1)
+        return slice(place * self._rows_a_place, (place + 1) * self._rows_a_place)
+
     def _cover(self, came: Layout) -> None:
         layout = self.layout.covering(came)
         if layout == self.layout:
@@ -131,22 +144,50 @@ class JoinSynopsis:
         self.above = widened(above, self.layout, layout).reshape(*shape[1][:2], layout.width)
         self.layout = layout
         if self.kind is JoinKind.RUNNING:  # running sums may have passed the bound of their words
-            shape_of_slices = (self._rows_a_place, self.longest, self._size, self.end)
-            _run(*shape_of_slices, layout.plain, self.cells, self.above)
+            self._merge_above()
+
+    def _merge_above(self) -> None:
+        """What is above the slices, from the slices."""
+        if self.kind is not JoinKind.BASIC:
+            shape = (int(self.kind), self._rows_a_place, self.longest, self._size, self.end)
+            _merge_above(*shape, *self._how, self.cells, self.above)
 
     def snapshot(self, known: Container[str]) -> Snapshot:
-        name = str(self._number)
-        if name in known:
-            return Snapshot((name,))
         head = np.array([self.end, *self.layout], np.int64)
-        return Snapshot((name,), {name: Piece({"cells": self.cells.copy(), "above": self.above.copy(), "head": head})})
+        name = f"{_HEAD}{self._number}"
+        blocks = {f"{block}.{number}": block for block, number in enumerate(self._changed.tolist()) if number}
+        pieces = {} if name in known else {name: Piece({"head": head, "groups": np.array([len(self.cells)])})}
+        for changed in (one for one in blocks if one not in known):
+            first = blocks[changed] * _BLOCK
+            pieces[changed] = Piece({"head": head, "cells": self.cells[first : first + _BLOCK].copy()})
+        return Snapshot((name, *blocks), pieces)
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
-        ((name, piece),) = pieces.items()
-        self._number = int(name)
-        self.end, *layout = piece.arrays["head"].tolist()
-        self.layout = Layout(*layout)
-        self.cells, self.above = piece.arrays["cells"].copy(), piece.arrays["above"].copy()
+        (head,) = (name for name in pieces if name.startswith(_HEAD))
+        self._number = int(head.removeprefix(_HEAD))
+        self.end, self.layout = _read_head(pieces[head])
+        self.cells = self._zeros(self._size * self._rows_a_place)
+        self.above = self._zeros(self.above.shape[1])
+        self._reserve(int(pieces[head].arrays["groups"][0]))
+        for name, piece in pieces.items():
+            if name != head:
+                block, number = map(int, name.split("."))
+                self._changed[block] = number
+                self._restore_block(block * _BLOCK, piece)
+        self._merge_above()
+
+    def _restore_block(self, first: int, piece: Piece) -> None:
+        end, layout = _read_head(piece)
+        cells = piece.arrays["cells"]
+        wide = widened(cells.reshape(-1, layout.width), layout, self.layout).reshape(*cells.shape[:2], -1)
+        self.cells[first : first + len(wide)] = wide
+        for left in range(max(end, self.end - self._size), self.end):
+            self.cells[first : first + len(wide), self._rows(left)] = 0
+
+
+def _read_head(piece: Piece) -> tuple[int, Layout]:
+    end, *layout = piece.arrays["head"].tolist()
+    return end, Layout(*layout)
 
 
 @compiled
@@ -212,10 +253,19 @@ def _lookup(
 
 
 @compiled
-def _run(each: int, longest: int, size: int, end: int, plain: int, cells: Int64s, above: Int64s) -> None:
+def _merge_above(
+    kind: int, each: int, longest: int, size: int, end: int, operation: int, plain: int, ranks: Int64s,
+    cells: Int64s, above: Int64s,
+) -> None:  # fmt: skip
+    above[:] = 0
     for g in range(len(cells)):
-        above[g, (end - longest - 1) & (size - 1)] = 0
         for slice in range(end - longest, end):
-            place, before = slice & (size - 1), (slice - 1) & (size - 1)
-            above[g, place] = above[g, before]
-            merge(above[g], place, cells[g], place * each, 0, plain, cells[g, :0, 0])
+            place = slice & (size - 1)
+            if kind == 2:
+                above[g, place] = above[g, (slice - 1) & (size - 1)]
+                merge(above[g], place, cells[g], place * each, operation, plain, ranks)
+                continue
+            level = 0
+            while (1 << level) <= size:
+                merge(above[g], node(0, size, level, slice >> level), cells[g], place * each, operation, plain, ranks)
+                level += 1
