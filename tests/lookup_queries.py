@@ -1,0 +1,64 @@
+"""One query of every kind that is looked up or shares something, and the rows to ask them about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from own_aggregates import Squares
+
+from windrow.types import BIGINT, DOUBLE
+from windrow.units import SECOND
+
+STREAMS = """
+    CREATE STREAM s (ts TIMESTAMP, k STRING, id BIGINT, x BIGINT) TIMESTAMP BY ts;
+    CREATE STREAM t (ts TIMESTAMP, id BIGINT) TIMESTAMP BY ts;
+"""
+LOOKED_UP = (
+    "SELECT k, COUNT(*) AS n, SUM(x) AS t, MAX(x) AS m, MEDIAN(x) AS h FROM s [RANGE 20 SECONDS] GROUP BY k",
+    "SELECT COUNT(*) AS n, MIN(x) AS m FROM s [RANGE 30 SECONDS SLIDE 5 SECONDS]",
+    "SELECT k, SUM(x) AS t FROM s [PARTITION BY k ROWS 7] GROUP BY k",
+    "SELECT k, SUM(x) AS t FROM s [RANGE 10 SECONDS] GROUP BY k HAVING SUM(x) > 15 ORDER BY t DESC LIMIT 3",
+    "SELECT k, SQUARES(x) AS q FROM s [RANGE 15 SECONDS] GROUP BY k",
+    "SELECT k, APPROX_COUNT(x, 0.05) AS n, APPROX_SUM(x, 0.05) AS t FROM s [RANGE 20 SECONDS] GROUP BY k",
+    "SELECT k, DECAYED_SUM(x, INTERVAL 5 SECONDS) AS t FROM s GROUP BY k",
+    "SELECT s.k, COUNT(*) AS n FROM s [RANGE 20 SECONDS SLIDE 5 SECONDS], t [RANGE 10 SECONDS SLIDE 5 SECONDS] "
+    "WHERE s.id = t.id GROUP BY s.k",
+)
+TOLD = (
+    "SELECT k, SUM(x) AS t FROM s [RANGE 20 SECONDS SLIDE 5 SECONDS] GROUP BY k",
+    "SELECT k, SUM(x) AS t FROM s [RANGE 40 SECONDS SLIDE 10 SECONDS] GROUP BY k",
+    "SELECT k FROM s [RANGE 20 SECONDS SLIDE 5 SECONDS] GROUP BY k HAVING COUNT(*) > 3",
+    "SELECT k FROM s [RANGE 30 SECONDS SLIDE 5 SECONDS] GROUP BY k HAVING COUNT(*) > 5",
+)
+
+
+def create(engine: Any) -> None:
+    engine.register_aggregate("SQUARES", [BIGINT], DOUBLE, Squares)
+    engine.sql(STREAMS)
+    for number, text in enumerate((*LOOKED_UP, *TOLD)):
+        lookup = " REFRESH ON LOOKUP" if text in LOOKED_UP else ""
+        engine.sql(f"CREATE QUERY q{number} AS {text}{lookup}")
+
+
+def pieces(count: int = 6) -> Iterator[dict[str, pa.Table]]:
+    """Rows of both streams, ten seconds at a time; every third second is quiet."""
+    for piece in range(count):
+        seconds = [second for second in range(10 * piece, 10 * piece + 10) if second % 3]
+        times = pa.array([second * SECOND for second in seconds for _ in range(3)], pa.timestamp("us", "UTC"))
+        number = [3 * second + one for second in seconds for one in range(3)]
+        values = {"k": [f"k{n % 5}" for n in number], "id": [n % 11 for n in number], "x": [n * 7 % 13 for n in number]}
+        yield {"s": pa.table({"ts": times, **values}), "t": pa.table({"ts": times, "id": [n % 11 for n in number]})}
+
+
+def feed(engine: Any, tables: dict[str, pa.Table]) -> None:
+    for name, rows in tables.items():
+        engine.push(name, rows)
+    engine.step()
+
+
+def answers(engine: Any) -> list[list[dict[str, Any]]]:
+    """Those of all queries, in an order that is always the same."""
+    names = [f"q{number}" for number in range(len(LOOKED_UP) + len(TOLD))]
+    return [sorted(engine[name].answer().to_pylist(), key=repr) for name in names]
