@@ -82,8 +82,9 @@ def _sources(quick: bool) -> Iterator[Source]:
         measuring("the recorded trace is not there: skipped")
         return
     table = pq.read_table(RECORDED).sort_by("ts")
-    items = table["remote"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-    yield Source("trace", (items,), window)
+    for name, column in (("trace", "local"), ("trace remote", "remote")):  # the thesis counts source addresses
+        items = table[column].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
+        yield Source(name, (items,), window)
 
 
 def _zipf(exponent: float, window: int, seed: int) -> Items:
