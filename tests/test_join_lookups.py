@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +29,9 @@ from windrow.plan.analysis.join_synopses import (
 )
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import KeptJoin
-from windrow.runtime.local import Engine
+from windrow.runtime.local import Engine, rechoosing
+from windrow.runtime.local.rechoosing_joins import RechoosingJoin
+from windrow.synopses import JoinKind
 from windrow.types import BIGINT
 
 HALF = SECOND // 2
@@ -149,12 +152,17 @@ def only(patch: pytest.MonkeyPatch, kind: JoinSynopsisKind | None) -> None:
     cuts=st.lists(st.integers(0, 24), max_size=6),
     kind=st.sampled_from([None, *JoinSynopsisKind]),
     strategy=st.sampled_from(["upa", "upa", "direct", "nt"]),
+    watched=st.booleans(),
 )
 def test_what_sql_gives(
-    rows: Streams, asked: list[str], cuts: list[int], kind: JoinSynopsisKind | None, strategy: str
+    rows: Streams, asked: list[str], cuts: list[int], kind: JoinSynopsisKind | None, strategy: str, watched: bool
 ) -> None:
+    """Whatever the planner chooses, and however often it changes its mind."""
     with pytest.MonkeyPatch.context() as patch:
         only(patch, kind)
+        if watched:
+            patch.setattr(rechoosing, "BETWEEN_LOOKS", 1)
+            patch.setattr("windrow.plan.analysis.synopses._PATIENCE", 1)
         check(Engine(), asked, rows, cuts, strategy)
 
 
@@ -297,3 +305,26 @@ def test_the_more_is_asked_the_less_a_lookup_has_to_merge(lookups: float, kinds:
     found = [chosen_for_join(traits_of(aggregate_call(name, [x])), load) for name in ("SUM", "MAX")]
     assert tuple(one.kind.value for one in found) == kinds
     assert all(one.reason.startswith(f"{one.kind.value}: a pair goes into") for one in found)
+
+
+def test_the_form_follows_what_is_asked() -> None:
+    """Few questions, then many: from slices alone to running values, and for MAX to dyadic intervals."""
+    engine = Engine()
+    text = A_K.format("SUM(a.x), MAX(b.y)", 32, 32, 1)
+    (query,) = started(engine, text)
+    later = {name: [{**row, "ts": row["ts"] + 60 * SECOND} for row in some] for name, some in some_rows().items()}
+    rows = {name: some + later[name] for name, some in some_rows().items()}
+    ((kept, (_, state)),) = engine._lookups.synopses().items()
+    state.kept = [one.converted(JoinKind.BASIC) for one in state.kept]
+    engine._lookups._rechoosing[kept] = RechoosingJoin(replace(kept, kinds=("BIJ", "BIJ", "BIJ")))
+    for first in range(0, 120, 10):
+        for name, some in later.items():
+            engine.push(name, table_of(some[first : first + 10], SCHEMAS[name]))
+        engine.step()
+        state.lookups, state.slices = 100_000, 3_200_000
+        there = {name: [row for row in some if row["ts"] < engine.watermark] for name, some in rows.items()}
+        plan = compile_query(text, engine.session.catalog)
+        assert bag(query.answer()) == answer_at(plan, there, SCHEMAS, engine.watermark - 1)
+    assert [one.kind for one in state.kept] == [JoinKind.RUNNING, JoinKind.RUNNING, JoinKind.INTERVAL]
+    notes = query.explain().plan.inputs[0].inputs[0].notes
+    assert all("as measured" in note for note in notes)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from local_runs import table_of
 from shard_runs import ShardsInProcess
-from sql_oracle import Row, answer_at, normal_row
+from sql_oracle import Row, answer_at, normal_row, stream_order
 from sub_windows import DECLARATION, HALF, SCHEMA, streams
 
 from windrow.errors import WindrowError
@@ -82,7 +82,7 @@ def check(engine: Any, asked: Sequence[Asked], rows: list[Row], cuts: Sequence[i
     running = [engine.query(f"{text} REFRESH ON LOOKUP", name=f"q{n}") for n, (text, _) in enumerate(asked)]
     plans = [engine.session.catalog.get(f"q{n}").plan for n in range(len(asked))]
     for final in steps(engine, rows, cuts):
-        there = [row for row in rows if row["ts"] < final]
+        there = stream_order([row for row in rows if row["ts"] < final], [])
         for query, plan, (text, has_past) in zip(running, plans, asked, strict=True):
             for back in (0, 1, HALF) if has_past and final > START else (0,):
                 now = final - 1 - back
@@ -113,7 +113,7 @@ def test_what_sql_gives(
         if indexed:
             patch.setattr(looked_up, "is_indexed", lambda *rates: (True, "always"))
         if watched:
-            patch.setattr(rechoosing, "_BETWEEN_LOOKS", 1)
+            patch.setattr(rechoosing, "BETWEEN_LOOKS", 1)
             patch.setattr("windrow.plan.analysis.synopses._PATIENCE", 1)
         if kind is not None:
             _only(patch, kind)

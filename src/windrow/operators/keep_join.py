@@ -40,6 +40,9 @@ class JoinSummaries(Parts):
         self.groups = KeyDirectory()
         self.kept = [column.kept() for column in spec.columns]
         self.waiting = RowQueue()
+        self.pairs = 0  # that have come, for whoever compares with how much is asked
+        self.lookups = 0
+        self.slices = 0  # that these were over, of the shorter window
         self.later: tuple[int, JoinSummaries] | None = None  # a copy as of a later refresh, for the next question
 
     def __len__(self) -> int:
@@ -95,6 +98,7 @@ class KeepJoin:
         """All pairs up to a refresh, when there has been one."""
         if refresh <= state.refreshed:
             return
+        state.pairs += len(pairs)
         if len(pairs):
             group = state.groups.intern(pairs.columns[: self.keys], len(pairs))
             first, second = (column.values.astype(np.int64) for column in pairs.columns[self.keys : self.keys + 2])
@@ -113,16 +117,18 @@ class KeepJoin:
 
     def answer(self, state: JoinSummaries, question: JoinQuestion) -> Batch:
         """The groups that have pairs in the windows: keys and aggregates. Without keys there is always one."""
-        state = self._as_of(state, question.refresh)
+        asked, state = state, self._as_of(state, question.refresh)
         slice = state.kept[0].slice
         group = state.groups.known() if self.keys else state.groups.intern((), 1)
         first, second = (np.full(len(group), length // slice, np.int64) for length in question.lengths)
         if self.keys:
             group = group[state.kept[0].lookup(group, first, second).values > 0]
             first, second = first[: len(group)], second[: len(group)]
+        asked.lookups += len(group)
+        asked.slices += len(group) * min(question.lengths) // slice
         if not len(group):
-            asked = (self.types[self.keys + place] for place in question.places)
-            return empty((*self.types[: self.keys], *asked), self.dictionary)
+            found = (self.types[self.keys + place] for place in question.places)
+            return empty((*self.types[: self.keys], *found), self.dictionary)
         columns = [state.kept[place].lookup(group, first, second) for place in question.places]
         return inserts((*state.groups.columns(group), *columns), np.full(len(group), question.now, np.int64))
 

@@ -82,8 +82,12 @@ def join_column(
     call: AggregateCall, arguments: tuple[int, ...], kind: str, plan: KeptJoin, dictionary: Dictionary
 ) -> JoinColumn:
     """An aggregate over pairs in a join synopsis of a kind."""
-    shape = _OF_PAIRS[JoinSynopsisKind(kind)], plan.slice, plan.slices, plan.difference
+    shape = join_kind(kind), plan.slice, plan.slices, plan.difference
     return JoinColumn(arguments, lambda: JoinSynopsis(_aggregate(call, dictionary), *shape))
+
+
+def join_kind(kind: str) -> JoinKind:
+    return _OF_PAIRS[JoinSynopsisKind(kind)]
 
 
 def _aggregate(call: AggregateCall, dictionary: Dictionary) -> KeptAggregate:

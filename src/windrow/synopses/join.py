@@ -97,6 +97,12 @@ class JoinSynopsis:
         found = _lookup(group, first, second, *self._how, *shape, self.cells, self.above)
         return self.aggregate.finish(Words(self.layout, np.asarray(found)))
 
+    def converted(self, kind: JoinKind) -> JoinSynopsis:
+        """The same slices, with something else above them."""
+        other = JoinSynopsis(self.aggregate, kind, self.slice, self.longest, self.difference)
+        other.restore(self.snapshot(()).pieces)
+        return other
+
     @property
     def _how(self) -> Operation:
         return Operation(self.layout.operation, self.layout.plain, self.aggregate.ranks)

@@ -18,6 +18,7 @@ import math
 from dataclasses import dataclass
 
 from windrow.plan.aggregate_class import Traits
+from windrow.plan.analysis.synopses import Patience, is_much_cheaper
 
 
 class JoinSynopsisKind(enum.Enum):
@@ -68,6 +69,22 @@ def join_alternatives(traits: Traits, load: JoinWorkload) -> list[JoinChoice]:
         why = f"a pair goes into about {b / 2:.0f} of {b} running values, a lookup is the difference of two"
         found.append(_choice(JoinSynopsisKind.RUNNING, load, b / 2, 2, why))
     return found
+
+
+class JoinWatch:
+    """Looks at the measured workload from time to time, and says when another synopsis should take over."""
+
+    def __init__(self, traits: Traits, kind: JoinSynopsisKind) -> None:
+        self._traits, self._kind = traits, kind
+        self._patience = Patience()
+
+    def look(self, load: JoinWorkload) -> JoinChoice | None:
+        best = chosen_for_join(self._traits, load)
+        now = next(one for one in join_alternatives(self._traits, load) if one.kind is self._kind)
+        if not self._patience.is_over(best.kind if is_much_cheaper(best.cost, now.cost) else None):
+            return None
+        self._kind = best.kind
+        return best
 
 
 def _choice(kind: JoinSynopsisKind, load: JoinWorkload, above: float, lookup: float, why: str) -> JoinChoice:

@@ -163,25 +163,41 @@ def _size(number: float) -> str:
     raise AssertionError
 
 
+class Patience:
+    """Waits until the same other thing has been better a few times in a row."""
+
+    def __init__(self) -> None:
+        self._better: object = None
+        self._times = 0
+
+    def is_over(self, better: object | None) -> bool:
+        """What is better this time, if anything."""
+        self._times = 0 if better is None else self._times + 1 if better == self._better else 1
+        self._better = better
+        if self._times < _PATIENCE:
+            return False
+        self._times = 0
+        return True
+
+
+def is_much_cheaper(cost: float, than: float) -> bool:
+    return than > _CHEAPER * cost
+
+
 class Watch:
     """Looks at the measured workload from time to time, and says when another synopsis should take over."""
 
     def __init__(self, traits: Traits, choice: Choice, among: Sequence[Synopsis] = tuple(Synopsis)) -> None:
         self._traits, self._among = traits, among
         self.choice = choice
-        self._better, self._times = self.choice.synopsis, 0
+        self._patience = Patience()
 
     def look(self, workload: Workload) -> Choice | None:
         """The synopsis to change to, when it has been much cheaper, or the only one that fits, for long enough."""
         best = chosen(self._traits, workload, self._among)
         now = next(one for one in alternatives(self._traits, workload) if one.synopsis is self.choice.synopsis)
-        is_better = now.cost > _CHEAPER * best.cost or now.bytes > workload.memory >= best.bytes
-        if best.synopsis is self.choice.synopsis or not is_better:
-            self._times = 0
+        is_better = is_much_cheaper(best.cost, now.cost) or now.bytes > workload.memory >= best.bytes
+        if not self._patience.is_over(best.synopsis if is_better and best.synopsis is not now.synopsis else None):
             return None
-        self._times = self._times + 1 if best.synopsis is self._better else 1
-        self._better = best.synopsis
-        if self._times < _PATIENCE:
-            return None
-        self.choice, self._times = best, 0
+        self.choice = best
         return best

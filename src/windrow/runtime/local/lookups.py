@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windrow.batch import Dictionary
+from windrow.operators.keep_join import JoinSummaries
 from windrow.operators.keep_synopsis import Summaries
 from windrow.optimizer.looked_up import synopsis_below, with_lookups
 from windrow.physical.lower import Lowering
 from windrow.physical.strategy import Strategy
 from windrow.plan.analysis.rates import Statistics
-from windrow.plan.nodes import KeptGroups, KeptSynopsis, Node
+from windrow.plan.nodes import KeptGroups, KeptJoin, KeptSynopsis, Node
 from windrow.plan.rewrite import bottom_up
 from windrow.runtime.held import Held, held_by
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.rechoosing import Rechoosing
+from windrow.runtime.local.rechoosing_joins import RechoosingJoin
 from windrow.runtime.lookups import LookedUp
 
 
@@ -26,7 +28,7 @@ class Lookups:
         self._dataflow, self._dictionary, self._statistics = dataflow, dictionary, statistics
         self._new: dict[tuple[int, Strategy], dict[str, Node]] = {}
         self._queries: dict[str, LookedUp] = {}
-        self._rechoosing: dict[KeptGroups, Rechoosing] = {}
+        self._rechoosing: dict[KeptGroups, Rechoosing | RechoosingJoin] = {}
 
     @property
     def names(self) -> list[str]:
@@ -49,15 +51,27 @@ class Lookups:
                 synopsis = synopsis_below(plan)
                 self._queries[name] = LookedUp(plan, self._dictionary)
                 self._dataflow.add(name, synopsis, start, strategy)
-                if isinstance(synopsis, KeptSynopsis):
-                    self._rechoosing.setdefault(synopsis, Rechoosing(synopsis, len(plans), self._dictionary))
+                self._watch(synopsis, len(plans))
         self._new.clear()
 
     def look(self) -> None:
         """Change the form of synopses whose use has changed."""
         for synopsis, (_, state) in self._held().items():
-            if isinstance(state, Summaries):
-                self._rechoosing[synopsis].look(state)
+            watching = self._rechoosing[synopsis]
+            if isinstance(watching, Rechoosing):
+                assert isinstance(state, Summaries), state
+                watching.look(state)
+            else:
+                assert isinstance(state, JoinSummaries), state
+                watching.look(state)
+
+    def _watch(self, synopsis: KeptGroups, queries: int) -> None:
+        if synopsis in self._rechoosing:
+            return
+        if isinstance(synopsis, KeptSynopsis):
+            self._rechoosing[synopsis] = Rechoosing(synopsis, queries, self._dictionary)
+        elif isinstance(synopsis, KeptJoin):
+            self._rechoosing[synopsis] = RechoosingJoin(synopsis)
 
     def of(self, name: str) -> tuple[LookedUp, Held]:
         """A query, and where it is looked up; before the first step there is nothing to find."""
@@ -78,7 +92,7 @@ class Lookups:
         kept = self._rechoosing.get(found.synopsis)
         if kept is None:
             return found.plan
-        return bottom_up(found.plan, lambda node: kept.plan if isinstance(node, KeptSynopsis) else None)
+        return bottom_up(found.plan, lambda node: kept.plan if isinstance(node, KeptGroups) else None)
 
     def _held(self) -> dict[KeptGroups, Held]:
         names = {query.synopsis: name for name, query in self._queries.items()}

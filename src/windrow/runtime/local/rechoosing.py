@@ -16,7 +16,7 @@ from windrow.plan.analysis.lookups import synopses_of
 from windrow.plan.analysis.synopses import Choice, Synopsis, Watch, Workload
 from windrow.plan.nodes import KeptSynopsis
 
-_BETWEEN_LOOKS = 10_000  # elements and lookups together
+BETWEEN_LOOKS = 10_000  # elements and lookups together
 
 
 class Rechoosing:
@@ -34,7 +34,7 @@ class Rechoosing:
 
     def look(self, state: Summaries) -> None:
         """Compare what has come with what was asked, if it is enough to say something."""
-        if not self._watches or state.elements + state.lookups < _BETWEEN_LOOKS:
+        if not self._watches or state.elements + state.lookups < BETWEEN_LOOKS:
             return
         groups = max(1, len(state.groups))
         width = max(1, len(state.synopsis.elements) // groups)
