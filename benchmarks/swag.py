@@ -80,7 +80,7 @@ def run(quick: bool) -> Report:
     if quick:
         small = Work("1k", 1_000, 500_000, 720, 100_000), Work("1m", 100_000, 500_000, 1_800, 100_000)
         return compared(small, quick)
-    large = Work("1k", 1_000, 2_000_000, 180, 100_000), Work("1m", 1_000_000, 5_000_000, 1_800, 1_000_000)
+    large = Work("1k", 1_000, 2_000_000, 180, 200_000), Work("1m", 1_000_000, 5_000_000, 1_800, 1_000_000)
     return compared(large, quick)
 
 

@@ -14,7 +14,7 @@ from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.compiled import compiled, inlined
 from windrow.synopses.elements import Arrivals, Elements, Moves, Spans, move_rings, places
 from windrow.synopses.kept_words import KeptWords, Operation, Ring
-from windrow.synopses.words import merge
+from windrow.synopses.words import are_narrow, merge, merged
 
 
 class BasicInterval(KeptWords):
@@ -47,8 +47,16 @@ def lookup_one(
     offset: Int64s, size: Int64s, rows: Int64s, found: Int64s, i: int,
 ) -> None:  # fmt: skip
     """Merge the aggregate of one span into row i of `found`, position by position."""
+    base, mask = offset[g], size[g] - 1
+    if are_narrow(rows, ranks):
+        count, word = found[i, 0], found[i, 1]
+        for p in range(begin, end):
+            row = base + (p & mask)
+            count, word = merged(count, word, rows[row, 0], rows[row, 1], operation)
+        found[i, 0], found[i, 1] = count, word
+        return
     for p in range(begin, end):
-        merge(found, i, rows, offset[g] + (p & (size[g] - 1)), operation, plain, ranks)
+        merge(found, i, rows, base + (p & mask), operation, plain, ranks)
 
 
 @compiled

@@ -14,7 +14,7 @@ from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.compiled import compiled, inlined
 from windrow.synopses.elements import Arrivals, Elements, Moves, Spans, places
 from windrow.synopses.kept_words import KeptWords, Operation, Ring
-from windrow.synopses.words import merge
+from windrow.synopses.words import are_narrow, merge, merged
 
 
 class Interval(KeptWords):
@@ -68,16 +68,24 @@ def lookup_one(
     """Merge the aggregate of one span into row i of `found`: from both ends inwards, a level at a time."""
     level, left, right = 0, begin, end
     begins, places = offset[g], size[g]
+    if are_narrow(rows, ranks):
+        count, word = found[i, 0], found[i, 1]
+        while left < right:
+            if left & 1:
+                row = node(begins, places, level, left)
+                count, word = merged(count, word, rows[row, 0], rows[row, 1], operation)
+            if right & 1:
+                row = node(begins, places, level, right - 1)
+                count, word = merged(count, word, rows[row, 0], rows[row, 1], operation)
+            left, right, level = (left + 1) >> 1, right >> 1, level + 1
+        found[i, 0], found[i, 1] = count, word
+        return
     while left < right:
         if left & 1:
             merge(found, i, rows, node(begins, places, level, left), operation, plain, ranks)
-            left += 1
         if right & 1:
-            right -= 1
-            merge(found, i, rows, node(begins, places, level, right), operation, plain, ranks)
-        left >>= 1
-        right >>= 1
-        level += 1
+            merge(found, i, rows, node(begins, places, level, right - 1), operation, plain, ranks)
+        left, right, level = (left + 1) >> 1, right >> 1, level + 1
 
 
 @compiled
