@@ -55,7 +55,7 @@ def sum_of_integers(type: Type) -> KeptAggregate:
 
     def finish(found: Words) -> Column:
         if found.layout.limbs == 1 and type == BIGINT:
-            return column(type, found.rows[:, 1].copy(), found.rows[:, 0] > 0)
+            return column(type, found.rows[:, 1], found.rows[:, 0] > 0)
         sums = _sums(found)
         total, fits = total_of(sums, type)
         return column(type, total, fits & (sums.values > 0))

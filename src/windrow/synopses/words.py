@@ -13,12 +13,13 @@ A row begins with a count of values, so that the absence of any is seen. What fo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from windrow.batch.arrays import Floats, Int64s, UInt64s
+from windrow.batch.arrays import Array, Floats, Int64s, UInt64s
 from windrow.batch.column import WIDE, Column
 from windrow.batch.compiled import compiled, inlined
 from windrow.operators.aggregates.float_sum import exact
@@ -67,9 +68,10 @@ class Words:
 
 def counts(values: tuple[Column, ...], length: int) -> Words:
     """COUNT(*) without a column, COUNT(x) of one; a second column says for how many values each element stands."""
-    if not values:
-        return Words(COUNT_LAYOUT, np.ones((length, 1), np.int64))
-    return Words(COUNT_LAYOUT, _valid_counts(values)[:, None])
+    rows = np.ones((length, 1), np.int64)
+    if values:
+        rows[:, 0] = _valid_counts(values)
+    return Words(COUNT_LAYOUT, rows)
 
 
 def partial_counts(values: tuple[Column, ...], length: int) -> Words:
@@ -82,12 +84,11 @@ def integers(values: tuple[Column, ...], length: int) -> Words:
     column = values[0]
     if column.values.dtype == WIDE:
         hi = column.values["hi"].astype(np.int64)
-        rows = np.stack([_valid_counts(values), column.values["lo"].view(np.int64), hi, hi >> 63], axis=1)
-        return Words(Layout(ADD, _COUNT, 3), rows)
-    whole = column.values.astype(np.int64)
+        return Words(Layout(ADD, _COUNT, 3), _rows(values, [column.values["lo"].view(np.int64), hi, hi >> 63]))
+    whole = column.values.astype(np.int64, copy=False)
     is_small = not length or (int(whole.min()) >= -(2**31) and int(whole.max()) < 2**31)
-    words = [_valid_counts(values), whole] if is_small else [_valid_counts(values), whole, whole >> 63]
-    return Words(Layout(ADD, _COUNT, len(words) - 1), np.stack(words, axis=1))
+    words = [whole] if is_small else [whole, whole >> 63]
+    return Words(Layout(ADD, _COUNT, len(words)), _rows(values, words))
 
 
 def doubles(values: tuple[Column, ...], length: int) -> Words:
@@ -111,14 +112,23 @@ def doubles(values: tuple[Column, ...], length: int) -> Words:
 def extremes(operation: int, values: tuple[Column, ...]) -> Words:
     """Values to be compared, nulls without a count."""
     words = in_order(values[0])
-    rows = np.stack([values[0].valid_mask().astype(np.int64), *words], axis=1)
-    return Words(Layout(operation, _COUNT, len(words)), rows)
+    return Words(Layout(operation, _COUNT, len(words)), _rows(values[:1], words))
 
 
-def _valid_counts(values: tuple[Column, ...]) -> Int64s:
+def _rows(values: tuple[Column, ...], words: Sequence[Int64s]) -> Int64s:
+    """For each element its count, and the words."""
+    rows = np.empty((len(values[0]), 1 + len(words)), np.int64)
+    rows[:, 0] = _valid_counts(values)
+    for place, word in enumerate(words, 1):
+        rows[:, place] = word
+    return rows
+
+
+def _valid_counts(values: tuple[Column, ...]) -> Array | int:
+    """For how many values each element stands; one number when it is the same for all."""
     if len(values) > 1:
-        return values[-1].values.astype(np.int64)
-    return values[0].valid_mask().astype(np.int64)
+        return values[-1].values
+    return 1 if values[0].valid is None else values[0].valid
 
 
 def widened(rows: Int64s, old: Layout, new: Layout) -> Int64s:
