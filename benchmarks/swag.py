@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -96,6 +96,9 @@ def compared(works: Sequence[Work], quick: bool) -> Report:
     ratios = {}
     for work in works:
         rows = _rows(work)
+        few = _rows(replace(work, groups=50, rows=5_000))
+        for compiles in (_windrow, _recomputation):
+            compiles(few, replace(work, batch=500))
         seconds, told = {}, []
         for name, side in sides.items():
             seconds[name], answers = _measured(name, side, rows, work)
@@ -131,7 +134,7 @@ def _described(work: Work) -> dict[str, object]:
 
 
 def _measured(name: str, side: Side, rows: Rows, work: Work) -> tuple[float, Answers]:
-    """The best of some turns, in seconds, and the answers of the last; the first may have compiled loops."""
+    """The best of some turns, in seconds, and the answers of the last."""
     best = float("inf")
     for _ in range(TURNS):
         measuring(f"{work.name}: {name}")

@@ -25,6 +25,7 @@ from windrow.batch import (
     words_of,
 )
 from windrow.batch.column import order_words
+from windrow.batch.radix_order import radix_order
 from windrow.batch.row_order import in_row_order
 
 UTC = datetime.timezone.utc
@@ -211,3 +212,11 @@ def test_row_order_depends_on_the_bag_only(rows):
 
     assert ordered(rows) == ordered(rows[::-1])
     assert Counter(ordered(rows)) == Counter(rows)
+
+
+@given(bits=st.integers(1, 40), data=st.data())
+def test_counting_gives_the_stable_order(bits, data):
+    bound = data.draw(st.integers(1, 2**bits))
+    numbers = np.array(data.draw(st.lists(st.integers(0, bound - 1), max_size=50)), np.int64)
+
+    assert radix_order(numbers, bound).tolist() == np.argsort(numbers, kind="stable").tolist()
