@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow.cli.questions import questions
-from windrow.cli.run import show_run, size_text
+from windrow.cli.run import show_run, size_text, uninterrupted
 from windrow.connect import connect
 from windrow.errors import WindrowError
 from windrow.runtime.spark import Engine
@@ -37,7 +37,8 @@ def run_demo(console: Console, master: str | None) -> None:
         show_run(engine, asked, console)
         _conclude(console, engine, time.monotonic() - began, _written(engine, folder))
     finally:
-        engine.close()
+        with uninterrupted():
+            engine.close()
 
 
 def _showcase() -> Path:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -71,13 +73,24 @@ def run_on_spark(
         engine.end_streams_without_source()
         show_run(engine, questions(text), console, as_json)
     finally:
-        engine.close()
+        with uninterrupted():
+            engine.close()
 
 
 def _nothing() -> Any:
     from contextlib import nullcontext
 
     return nullcontext()
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Another Ctrl-C is not heard: Spark stops within seconds, and would say a lot if it were disturbed at that."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's own would ask a session that has stopped
 
 
 def show_run(engine: Engine, asked: Mapping[str, str], console: Console, as_json: bool = False) -> None:
@@ -92,14 +105,20 @@ def show_run(engine: Engine, asked: Mapping[str, str], console: Console, as_json
             engine.run()
     except KeyboardInterrupt:
         interrupted = True
+    with uninterrupted():
+        _show_end(engine, asked, console, as_json)
+    if interrupted and not as_json:
+        console.print(Text("interrupted; with --checkpoint the same command goes on from here", style="dim"))
+
+
+def _show_end(engine: Engine, asked: Mapping[str, str], console: Console, as_json: bool) -> None:
+    """What the run has come to."""
     if as_json:
         print(json.dumps(engine.status()), flush=True)
         return
     for query in engine.queries:
         console.print(answer_table(query, asked), soft_wrap=not console.is_terminal)
     console.print(_summary(engine.status()))
-    if interrupted:
-        console.print(Text("interrupted; with --checkpoint the same command goes on from here", style="dim"))
 
 
 def live(engine: Engine, asked: Mapping[str, str], console: Console) -> None:
