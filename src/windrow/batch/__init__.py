@@ -15,7 +15,7 @@ from windrow.batch.arrow import (
 )
 from windrow.batch.batch import Batch, Segment, alive_at, concat, empty, inserts
 from windrow.batch.column import Column, column, concat_columns, dtype_of, nulls, order_of
-from windrow.batch.consolidation import consolidate, last_change
+from windrow.batch.consolidation import consolidate, last_change, past_consolidated
 from windrow.batch.dictionary import Dictionary
 from windrow.batch.key_table import ABSENT, KeyTable
 from windrow.batch.words import any_null, words_of
@@ -44,6 +44,7 @@ __all__ = [
     "last_change",
     "nulls",
     "order_of",
+    "past_consolidated",
     "rows_to_arrow",
     "sql_type",
     "words_of",

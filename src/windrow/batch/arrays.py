@@ -7,6 +7,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.units import FOREVER
+
 Array: TypeAlias = NDArray[Any]
 Bools: TypeAlias = NDArray[np.bool_]
 Int8s: TypeAlias = NDArray[np.int8]
@@ -50,6 +52,22 @@ def ones(length: int) -> Int8s:
     if length > len(_ONES):
         _ONES = np.ones(max(length, 1 << 20), np.int8)
     return _ONES[:length]
+
+
+_FOREVERS: Int64s = np.full(0, FOREVER, np.int64)
+
+
+def forevers(length: int) -> Int64s:
+    """Ends that are not known: shared as the signs of positive tuples are."""
+    global _FOREVERS
+    if length > len(_FOREVERS):
+        _FOREVERS = np.full(max(length, 1 << 18), FOREVER, np.int64)
+    return _FOREVERS[:length]
+
+
+def are_shared_forevers(ends: Int64s) -> bool:
+    """Whether ends are of `forevers`; others may be FOREVER all the same."""
+    return ends.base is _FOREVERS
 
 
 def are_ones(signs: Int8s) -> bool:

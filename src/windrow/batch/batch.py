@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.batch.arrays import Array, Int8s, Int64s, are_ones, ones
+from windrow.batch.arrays import Array, Int8s, Int64s, are_ones, are_shared_forevers, forevers, ones
 from windrow.batch.column import Column, concat_columns, dtype_of
 from windrow.batch.dictionary import Dictionary
 from windrow.types import Type
@@ -59,7 +59,8 @@ class Batch:
             rows = np.flatnonzero(rows)  # once, and not again for every column
         columns = tuple(column.take(rows) for column in self.columns)
         sign = ones(len(rows)) if self.is_positive else self.sign.take(rows)
-        return Batch(columns, self.ts.take(rows), self.exp.take(rows), sign)
+        exp = forevers(len(rows)) if are_shared_forevers(self.exp) else self.exp.take(rows)
+        return Batch(columns, self.ts.take(rows), exp, sign)
 
     def slice(self, start: int, end: int) -> Batch:
         columns = tuple(column.slice(start, end) for column in self.columns)
@@ -91,8 +92,7 @@ class Batch:
 
 def inserts(columns: tuple[Column, ...], ts: Int64s, exp: Int64s | None = None) -> Batch:
     """Positive tuples; they live for ever when no ends are given."""
-    ends = np.full(len(ts), FOREVER, np.int64) if exp is None else exp
-    return Batch(columns, ts, ends, ones(len(ts)))
+    return Batch(columns, ts, forevers(len(ts)) if exp is None else exp, ones(len(ts)))
 
 
 def empty(types: Sequence[Type], dictionary: Dictionary | None = None) -> Batch:
@@ -107,12 +107,14 @@ def concat(batches: Sequence[Batch]) -> Batch:
     if len(filled) == 1:
         return filled[0]
     positive = all(batch.is_positive for batch in filled)
+    endless = all(are_shared_forevers(batch.exp) for batch in filled)
+    rows = sum(map(len, filled))
     columns = tuple(concat_columns(same) for same in zip(*(batch.columns for batch in filled), strict=True))
     return Batch(
         columns,
         np.concatenate([batch.ts for batch in filled]),
-        np.concatenate([batch.exp for batch in filled]),
-        ones(sum(map(len, filled))) if positive else np.concatenate([batch.sign for batch in filled]),
+        forevers(rows) if endless else np.concatenate([batch.exp for batch in filled]),
+        ones(rows) if positive else np.concatenate([batch.sign for batch in filled]),
     )
 
 

@@ -1,32 +1,57 @@
 """Consolidation: the same changelog in fewer tuples.
 
 Tuples with the same row, ts and exp and opposite signs go together. The answer at every instant is unchanged.
-Costs one hash of each row; only the negative tuples are put into a table.
+Costs a look at the end of each row, and a hash of those rows that end with some negative tuple; only the negative
+tuples are put into a table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
-from windrow.batch.arrays import Bools, Int64s
+from windrow.batch.arrays import Bools, Int64s, UInt64s
 from windrow.batch.batch import Batch, concat
-from windrow.batch.compiled import compiled
+from windrow.batch.compiled import compiled, inlined
 from windrow.batch.key_table import KeyTable
 from windrow.batch.words import words_of
 from windrow.units import FOREVER
 
+_MARKS = 16  # bits for each negative tuple
+
 
 def consolidate(batch: Batch) -> Batch:
     """Without tuples that cancel each other; a batch without negative tuples is returned as it is."""
-    if batch.is_positive:
-        return batch
-    negative = batch.sign < 0
-    taken_back, given = batch.take(negative), batch.take(~negative)
+    return concat(_without_pairs([batch], lambda rows: words_of(rows.columns, len(rows), rows.ts, rows.exp)))
+
+
+def past_consolidated(batches: Sequence[Batch]) -> list[Batch]:
+    """The same of changes that have all begun: when they did does not matter. A batch that loses nothing is not copied.
+
+    Strings are codes of one dictionary in all of them.
+    """
+    return _without_pairs(batches, lambda rows: words_of(rows.columns, len(rows), rows.exp))
+
+
+def _without_pairs(batches: Sequence[Batch], key: Callable[[Batch], UInt64s]) -> list[Batch]:
+    """Without pairs of a positive and a negative tuple of one key, which holds the end; other negatives are last."""
+    negative = [batch.take(batch.sign < 0) for batch in batches if not batch.is_positive]
+    if not negative:
+        return list(batches)
+    taken_back = concat(negative)
     table = KeyTable()
-    ids = table.intern(words_of(taken_back.columns, len(taken_back), taken_back.ts, taken_back.exp))
+    ids = table.intern(key(taken_back))
     waiting = np.bincount(ids)
-    stays = _left_over(table.find(words_of(given.columns, len(given), given.ts, given.exp)), waiting)
-    return concat([given.take(stays), taken_back.take(_left_over(ids, np.bincount(ids) - waiting))])
+    ends = _marked(taken_back.exp, np.zeros(1 << int(_MARKS * len(taken_back) // 64).bit_length(), np.uint64))
+    left = []
+    for batch in batches:
+        stays = batch.sign > 0
+        places = _perhaps(batch.exp, stays, ends)
+        stays[places] = _left_over(table.find(key(batch.take(places))), waiting)
+        left.append(batch if batch.is_positive and bool(stays.all()) else batch.take(stays))
+    unmet = _left_over(ids, np.bincount(ids) - waiting)
+    return [*left, taken_back.take(unmet)] if bool(unmet.any()) else left
 
 
 def last_change(changes: Batch) -> int:
@@ -50,6 +75,34 @@ def _left_over(ids: Int64s, waiting: Int64s) -> Bools:
             waiting[ids[i]] -= 1
             stays[i] = False
     return stays
+
+
+@inlined
+def _mark(end: int, marks: UInt64s) -> tuple[int, int]:
+    """The word and the bit that stand for an end."""
+    code = np.uint64(end) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64((code >> np.uint64(32)) & np.uint64(len(marks) - 1)), np.uint64(1) << (code >> np.uint64(58))
+
+
+@compiled
+def _marked(ends: Int64s, marks: UInt64s) -> UInt64s:
+    for end in ends:
+        word, bit = _mark(end, marks)
+        marks[word] |= bit
+    return marks
+
+
+@compiled
+def _perhaps(exp: Int64s, positive: Bools, marks: UInt64s) -> Int64s:
+    """The places of positive rows with an end that is marked: all that are to be found, and a few more."""
+    places = np.empty(len(exp), np.int64)
+    count = 0
+    for i in range(len(exp)):
+        word, bit = _mark(exp[i], marks)
+        if positive[i] and marks[word] & bit != 0:
+            places[count] = i
+            count += 1
+    return places[:count]
 
 
 def closed_by_negatives(batch: Batch) -> Batch:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.batch.arrays import Array, Bools, Int32s, Int64s, UInt64s, grown
-from windrow.batch.compiled import compiled
+from windrow.batch.compiled import compiled, inlined
 
 LARGE_BINARY = pa.large_binary()
 _SMALLEST_TABLE = 1024
@@ -171,7 +171,7 @@ def _eights(content: Array) -> UInt64s:
     return words
 
 
-@compiled
+@inlined
 def _short(eights: UInt64s, start: int, length: int) -> int:
     """Fewer than eight bytes as a word, zeros above them."""
     late = max(start - (len(eights) - 1), 0)  # there are no eight bytes from here on: take them from before
@@ -179,13 +179,13 @@ def _short(eights: UInt64s, start: int, length: int) -> int:
     return word & ((np.uint64(1) << np.uint64(8 * length)) - np.uint64(1))  # type: ignore[no-any-return]
 
 
-@compiled
+@inlined
 def _mixed(code: int, word: int) -> int:
     code = (code ^ word) * np.uint64(0x9E3779B97F4A7C15)
     return code ^ (code >> np.uint64(32))  # type: ignore[no-any-return]
 
 
-@compiled
+@inlined
 def _hash(eights: UInt64s, start: int, end: int) -> int:
     """Eight bytes at a time; the last eight may overlap those before."""
     code = np.uint64(end - start)
@@ -206,7 +206,7 @@ def _hash_all(eights: UInt64s, offsets: Int64s) -> UInt64s:
     return hashes
 
 
-@compiled
+@inlined
 def _same(a: UInt64s, start: int, length: int, b: UInt64s, other: int) -> bool:
     if length < 8:
         return _short(a, start, length) == _short(b, other, length)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.batch.arrays import Array, Bools, Int64s, UInt64s, grown
-from windrow.batch.compiled import compiled
+from windrow.batch.compiled import compiled, inlined
 
 ABSENT = -1
 _SMALLEST = 64
@@ -111,7 +111,7 @@ class KeyTable:
             _move(old, self._slots)
 
 
-@compiled
+@inlined
 def _hash(words: UInt64s, row: int) -> int:
     """The hash of a key, in the upper half of a word."""
     code = np.uint64(0x9E3779B97F4A7C15)
@@ -122,53 +122,54 @@ def _hash(words: UInt64s, row: int) -> int:
     return code & ~np.uint64(_ID)  # type: ignore[no-any-return]
 
 
-@compiled
-def _equal(a: UInt64s, row: int, b: UInt64s, other: int) -> bool:
-    for i in range(a.shape[1]):  # noqa: SIM110
-        if a[row, i] != b[other, i]:
-            return False
-    return True
-
-
-@compiled
+@inlined
 def _id(slot: int) -> int:
     return np.int64(slot & np.uint64(_ID)) - 1  # type: ignore[no-any-return]
 
 
-@compiled
+@inlined
 def _home(code: int, mask: int) -> int:
     """Where a search for a hash begins."""
     return np.int64((code >> np.uint64(32)) & np.uint64(mask))  # type: ignore[no-any-return]
 
 
-@compiled
+@inlined
+def _holds(slot: int, code: int, words: UInt64s, row: int, table: UInt64s) -> bool:
+    """Whether a slot has the key with this hash."""
+    same = slot != np.uint64(0) and (slot ^ code) <= np.uint64(_ID)
+    if same:
+        key = (slot & np.uint64(_ID)) - np.uint64(1)
+        for i in range(words.shape[1]):
+            same = same and words[row, i] == table[key, i]
+    return same  # type: ignore[no-any-return]
+
+
+@inlined
+def _ask(words: UInt64s, first: int, last: int, slots: UInt64s, table: UInt64s, codes: UInt64s, homes: UInt64s) -> None:
+    """The hashes of a block of keys, and what is at the places where searches for them begin.
+
+    The keys that these point to are on their way into the cache then.
+    """
+    mask = np.uint64(len(slots) - 1)
+    for row in range(first, last):
+        codes[row - first] = _hash(words, row)
+    for i in range(last - first):
+        homes[i] = slots[(codes[i] >> np.uint64(32)) & mask]
+    seen = np.uint64(0)
+    if table.shape[1] > 0:
+        for i in range(last - first):
+            seen ^= table[max(_id(homes[i]), 0), 0]
+    codes[_BLOCK] = seen  # looked at by nobody, but without it there would be nothing to ask for
+
+
+@inlined
 def _place_of(code: int, words: UInt64s, row: int, slots: UInt64s, table: UInt64s) -> int:
     """Where the key is, or the empty place where it would go."""
-    mask = len(slots) - 1
-    place = _home(code, mask)
-    while slots[place] != 0:
-        slot = slots[place]
-        if (slot ^ code) <= np.uint64(_ID) and _equal(words, row, table, _id(slot)):
-            break
-        place = (place + 1) & mask
-    return place
-
-
-@compiled
-def _ask(words: UInt64s, first: int, last: int, slots: UInt64s, table: UInt64s, codes: UInt64s) -> int:
-    """The hashes of a block of keys, with their slots and what these point to on the way into the cache."""
-    mask = len(slots) - 1
-    seen = np.uint64(0)
-    for row in range(first, last):
-        code = _hash(words, row)
-        codes[row - first] = code
-        seen ^= slots[_home(code, mask)]
-    if table.shape[1] > 0:
-        for row in range(first, last):
-            slot = slots[_home(codes[row - first], mask)]
-            if (slot ^ codes[row - first]) <= np.uint64(_ID):
-                seen ^= table[_id(slot), 0]
-    return seen  # type: ignore[no-any-return]  # looked at by nobody, but without it there would be nothing to ask for
+    mask = np.uint64(len(slots) - 1)
+    place = (code >> np.uint64(32)) & mask
+    while slots[place] != np.uint64(0) and not _holds(slots[place], code, words, row, table):
+        place = (place + np.uint64(1)) & mask
+    return place  # type: ignore[no-any-return]
 
 
 @compiled
@@ -184,14 +185,17 @@ def _intern(
     count: int,
 ) -> tuple[int, int]:
     """Intern from row `start` on until there is no room for another key: the row reached, and the count of new keys."""
-    codes = np.empty(_BLOCK + 1, np.uint64)
+    codes, homes = np.empty(_BLOCK + 1, np.uint64), np.empty(_BLOCK, np.uint64)
     for first in range(start, len(words), _BLOCK):
         last = min(first + _BLOCK, len(words))
-        codes[_BLOCK] = _ask(words, first, last, slots, table, codes)
+        _ask(words, first, last, slots, table, codes, homes)
         for row in range(first, last):
-            code = codes[row - first]
+            code, slot = codes[row - first], homes[row - first]
+            if _holds(slot, code, words, row, table):
+                ids[row] = _id(slot)
+                continue
             place = _place_of(code, words, row, slots, table)
-            if slots[place] == 0:
+            if slots[place] == np.uint64(0):
                 if _FULL * (tally[0] - tally[1]) >= len(slots) or (tally[1] == 0 and tally[0] == len(table)):
                     return row, count
                 if tally[1] > 0:
@@ -211,12 +215,15 @@ def _intern(
 
 @compiled
 def _find(words: UInt64s, slots: UInt64s, table: UInt64s, ids: Int64s) -> None:
-    codes = np.empty(_BLOCK + 1, np.uint64)
+    codes, homes = np.empty(_BLOCK + 1, np.uint64), np.empty(_BLOCK, np.uint64)
     for first in range(0, len(words), _BLOCK):
         last = min(first + _BLOCK, len(words))
-        codes[_BLOCK] = _ask(words, first, last, slots, table, codes)
+        _ask(words, first, last, slots, table, codes, homes)
         for row in range(first, last):
-            ids[row] = _id(slots[_place_of(codes[row - first], words, row, slots, table)])
+            code, slot = codes[row - first], homes[row - first]
+            if not _holds(slot, code, words, row, table):
+                slot = slots[_place_of(code, words, row, slots, table)]
+            ids[row] = _id(slot)
 
 
 @compiled

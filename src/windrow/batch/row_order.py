@@ -16,9 +16,9 @@ from windrow.batch.column import Column, order_words
 
 
 def in_row_order(rows: Batch, ties: Sequence[int] = ()) -> Batch:
-    rows = rows.sorted_by_time()
-    if len(rows) < 2:
+    if bool((rows.ts[1:] > rows.ts[:-1]).all()):
         return rows
+    rows = rows.sorted_by_time()
     same = rows.ts[1:] == rows.ts[:-1]
     if not same.any():
         return rows

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from windrow.batch.arrays import Array, UInt64s
+from windrow.batch.arrays import Array, Bools, Floats, UInt64s
 from windrow.batch.column import WIDE, Column
 
 
@@ -28,7 +28,8 @@ def words_of(columns: Sequence[Column], length: int, *times: Array) -> UInt64s:
     """A row of words for each of the `length` rows; `times` are further words, such as `exp`."""
     width = sum(2 if column.values.dtype == WIDE else 1 for column in columns)
     null_words = (len(columns) + 63) // 64
-    words = np.zeros((length, width + null_words + len(times)), np.uint64)
+    words = np.empty((length, width + null_words + len(times)), np.uint64)
+    words[:, width : width + null_words] = 0
     place = 0
     for column in columns:
         if column.values.dtype == WIDE:
@@ -46,6 +47,23 @@ def words_of(columns: Sequence[Column], length: int, *times: Array) -> UInt64s:
     return words
 
 
+def same_as_before(columns: Sequence[Column], before: Array) -> Bools:
+    """Whether the last rows, as many as `before` has, equal the rows at the places it tells.
+
+    A column is looked at only when there are rows that equal in all columns up to it.
+    """
+    same = np.ones(len(before), np.bool_)
+    for column in columns:
+        if not same.any():
+            break
+        wide = column.values.dtype == WIDE
+        for values in (column.values["hi"], column.values["lo"]) if wide else (_bits(column.values),):
+            same &= values[len(values) - len(before) :] == values.take(before)
+        if column.valid is not None:
+            same &= column.valid[len(column) - len(before) :] == column.valid.take(before)
+    return same
+
+
 def any_null(columns: Sequence[Column], length: int) -> Array:
     """The rows that have a null in one of the columns: they match nothing in a join."""
     mask = np.zeros(length, np.bool_)
@@ -57,8 +75,9 @@ def any_null(columns: Sequence[Column], length: int) -> Array:
 
 def _bits(values: Array) -> UInt64s:
     if values.dtype.kind == "f":
-        doubles = values.astype(np.float64)
-        return (np.where(np.isnan(doubles), np.nan, doubles) + 0.0).view(np.uint64)
+        doubles: Floats = values + np.float64(0.0)  # of -0.0 it makes 0.0
+        doubles[np.isnan(doubles)] = np.nan
+        return doubles.view(np.uint64)
     if values.dtype.kind == "b":
         return values.astype(np.uint64)
-    return values.astype(np.int64).view(np.uint64)
+    return values.astype(np.int64, copy=False).view(np.uint64)

@@ -18,13 +18,13 @@ from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
-from windrow.batch.arrays import Bools, Int8s, Int64s, UInt64s, grown
+from windrow.batch.arrays import Bools, Int8s, Int64s, grown
 from windrow.batch.batch import Batch, Segment
 from windrow.batch.column import Column, concat_columns, nulls
 from windrow.batch.compiled import compiled
-from windrow.batch.words import words_of
+from windrow.batch.words import same_as_before
 from windrow.operators.aggregates.aggregate import Accumulator, Aggregate, CheaperInOrder, GroupEvents
-from windrow.operators.aggregates.count import Counts
+from windrow.operators.aggregates.count import Count, Counts
 from windrow.operators.operator import Parts
 from windrow.operators.sweep import Events, events_of
 from windrow.state import STRUCTURES, StructureKind
@@ -50,7 +50,10 @@ class GroupByState(Parts):
         self.groups = KeyDirectory()
         self.rows = Counts(count=np.int64)
         self.shown = ShownRows()
-        self.accumulators = [_accumulator(aggregate, spec.structure) for aggregate in spec.aggregates]
+        self.accumulators = [
+            self.rows if aggregate == Count() else _accumulator(aggregate, spec.structure)
+            for aggregate in spec.aggregates
+        ]
         self.ends = STRUCTURES[spec.structure]()
         self.begun = KeyedArrays(yes=np.bool_)
         self.begun.reserve(1)
@@ -60,7 +63,8 @@ class GroupByState(Parts):
         return len(self.groups) + len(self.ends)
 
     def parts(self) -> Mapping[str, Part]:
-        named = {f"aggregate{i}": cast(Part, part) for i, part in enumerate(self.accumulators)}
+        others = [(i, part) for i, part in enumerate(self.accumulators) if part is not self.rows]
+        named = {f"aggregate{i}": cast(Part, part) for i, part in others}
         kept: dict[str, Part] = {"groups": self.groups, "rows": self.rows, "shown": self.shown, "ends": self.ends}
         return {**kept, "begun": self.begun, **named}
 
@@ -110,11 +114,14 @@ class GroupBy:
         if not self.keys and not state.begun["yes"][0]:
             events = self._with_beginning(state, events, segment)
         told = self._telling(state, events)
+        counts = state.rows.sweep(told, ())
         values = [
-            accumulator.sweep(told, tuple(events.columns[self.arguments.index(c)] for c in aggregate.arguments))
+            counts
+            if accumulator is state.rows
+            else accumulator.sweep(told, tuple(events.columns[self.arguments.index(c)] for c in aggregate.arguments))
             for aggregate, accumulator in zip(self.aggregates, state.accumulators, strict=True)
         ]
-        present = state.rows.sweep(told, ()).values > 0
+        present = counts.values > 0
         group, time = events.key, events.time
         if told.tellings < len(group):
             group, time = group[told.telling], time[told.telling]
@@ -134,6 +141,8 @@ class GroupBy:
 
     def _telling(self, state: GroupByState, events: Events) -> GroupEvents:
         capacity = state.groups.capacity
+        if bool((events.time[1:] > events.time[:-1]).all()):
+            return GroupEvents(events.key, events.change, np.ones(len(events.key), np.bool_), len(events.key), capacity)
         state.marks = grown(state.marks, capacity)
         telling = _last_of_instant(events.key, events.time, state.marks)
         return GroupEvents(events.key, events.change, telling, int(np.count_nonzero(telling)), capacity)
@@ -144,17 +153,14 @@ class GroupBy:
         if not len(group):
             return _empty(rows, self.keys, versions.columns)
         state.marks = grown(state.marks, state.groups.capacity)
-        before, last = _chained(group, state.marks)
-        first = before < 0
+        before, first, last = _chained(group, state.marks)
         old_present, old = state.shown.look_up(group[first], versions.columns)
         state.shown.replace(group[last], versions.present[last], tuple(c.take(last) for c in versions.columns))
         # The rows shown so far, and behind them the versions: one column of both, and one kind of position.
         columns = tuple(concat_columns(both) for both in zip(old, versions.columns, strict=True))
-        before[first] = np.arange(len(old_present))
-        before[~first] += len(old_present)
         present = np.concatenate([old_present, versions.present])
-        shown, ts, exp, sign = _told(words_of(columns, len(present)), present, before, versions.time)
-        keys = np.concatenate([group[first], group])[shown]
+        shown, ts, exp, sign = _told(same_as_before(columns, before), present, before, versions.time)
+        keys = np.concatenate([group[first], group]).take(shown)
         return Batch((*state.groups.columns(keys), *(column.take(shown) for column in columns)), ts, exp, sign)
 
 
@@ -164,29 +170,36 @@ def _empty(rows: Batch, keys: tuple[int, ...], aggregates: tuple[Column, ...]) -
 
 
 @compiled
-def _chained(group: Int64s, marks: Int64s) -> tuple[Int64s, Int64s]:
-    """The version of the same group before each, -1 for the first; and the last of each group.
+def _chained(group: Int64s, marks: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """What each version replaces; and the first and the last version of each group.
 
+    Positions of what is replaced are of the rows that groups have shown so far, one for each, and then of versions.
     `marks` is all zeros, and left so.
     """
-    before, last = np.empty(len(group), np.int64), np.empty(len(group), np.int64)
+    before = np.empty(len(group), np.int64)
+    first, last = np.empty(len(group), np.int64), np.empty(len(group), np.int64)
     count = 0
     for i in range(len(group)):
         before[i] = marks[group[i]] - 1
         marks[group[i]] = i + 1
-    for i in range(len(group)):
-        if marks[group[i]] > 0:
-            last[count] = marks[group[i]] - 1
-            marks[group[i]] = 0
+        if before[i] < 0:
+            first[count] = i
             count += 1
-    return before, last[:count]
+    for i in range(len(group)):
+        before[i] += count
+    for i in range(count):
+        before[first[i]] = i
+        last[i] = marks[group[first[i]]] - 1
+        marks[group[first[i]]] = 0
+    return before, first[:count], last[:count]
 
 
 @compiled
-def _told(words: UInt64s, present: Bools, before: Int64s, time: Int64s) -> tuple[Int64s, Int64s, Int64s, Int8s]:
+def _told(same: Bools, present: Bools, before: Int64s, time: Int64s) -> tuple[Int64s, Int64s, Int64s, Int8s]:
     """The tuples that come out, in the order of time: position of the row, ts, exp, sign.
 
-    Positions are of rows shown so far and then of versions; `before` and `time` are of the versions.
+    Positions are of rows shown so far and then of versions; `same` (as what is replaced), `before` and `time` are of
+    the versions.
     """
     room, shown_so_far = 2 * len(before), len(present) - len(before)
     rows, begins = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -195,11 +208,7 @@ def _told(words: UInt64s, present: Bools, before: Int64s, time: Int64s) -> tuple
     count = 0
     for i in range(len(before)):
         this, previous = i + shown_so_far, before[i]
-        same = present[this] == present[previous]
-        if same and present[this]:
-            for word in range(words.shape[1]):
-                same = same and words[this, word] == words[previous, word]
-        if same:
+        if present[this] == present[previous] and (same[i] or not present[this]):
             open_tuple[this] = open_tuple[previous]
             continue
         if present[previous]:

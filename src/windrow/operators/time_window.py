@@ -42,7 +42,7 @@ class RangeLifetime:
     slide: int | None = None
 
     def __call__(self, rows: Batch) -> tuple[Int64s, Int64s]:
-        begin, end = rows.ts + self.ago, rows.ts + self.length
+        begin, end = rows.ts + self.ago if self.ago else rows.ts, rows.ts + self.length
         if self.slide is None:
             return begin, end
         return next_multiple(begin, self.slide), next_multiple(end, self.slide)

@@ -164,9 +164,7 @@ class FifoOfBasicWindows:
         places = slice(first, first + len(rows))
         assert not len(self) or rows.exp[0] >= self._rows[first - 1, EXP], "ends come in order"
         self._columns.put(places, rows.columns, len(self._rows))
-        self._rows[places, TS] = rows.ts
-        self._rows[places, EXP] = rows.exp
-        self._rows[places, KEY] = keys
+        _write(self._rows, first, rows.ts, rows.exp, keys)
         before = self._next
         self._next += len(rows)
         if self._heads is not None:
@@ -201,6 +199,12 @@ class FifoOfBasicWindows:
     def _at(self, places: Int64s) -> Kept:
         ts, exp, keys = (self._rows[places, field] for field in (TS, EXP, KEY))
         return Kept(keys, Batch(self._columns.take(places), ts, exp, ones(len(places))))
+
+
+@compiled
+def _write(rows: Int64s, first: int, ts: Int64s, exp: Int64s, keys: Int64s) -> None:
+    for i in range(len(ts)):
+        rows[first + i, TS], rows[first + i, EXP], rows[first + i, KEY] = ts[i], exp[i], keys[i]
 
 
 @compiled

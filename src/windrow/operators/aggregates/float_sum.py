@@ -17,7 +17,7 @@ import numpy as np
 
 from windrow.batch.arrays import Array, Bools, Floats, Int8s, Int64s
 from windrow.batch.column import Column, column
-from windrow.batch.compiled import compiled
+from windrow.batch.compiled import compiled, inlined
 from windrow.operators.aggregates.aggregate import GroupEvents
 from windrow.operators.aggregates.count import counted
 from windrow.state.keyed_arrays import KeyedArrays
@@ -25,6 +25,7 @@ from windrow.types import DOUBLE
 
 _DIGIT = 0xFFFFFFFF
 _LOWEST = 2400  # added to exponents, so that the places of digits are never negative, nor those of squares
+_NORMAL = 1022  # powers of two up to here, and down to here, are doubles with all their digits
 _SPARE = 3  # digits above the highest exponent: the mantissa's own, and carries
 
 
@@ -47,6 +48,8 @@ class Sums(NamedTuple):
     @property
     def doubles(self) -> Floats:
         with np.errstate(over="ignore", under="ignore"):
+            if bool((np.abs(self.exponent) < _NORMAL).all()):  # the power is a double: cheaper, and rounds as often
+                return self.total * ((self.exponent + 1023) << 52).view(np.float64)
             return np.ldexp(self.total, self.exponent.astype(np.int32))
 
 
@@ -93,13 +96,12 @@ class DigitSums(KeyedArrays):
         """The sum after each telling event."""
         self.reserve(events.capacity)
         change = events.change if valid.all() else events.change * valid
-        count = counted(events.group, change, events.telling, events.tellings, self["count"])
         self._cover(*_range_of_places(values.whole, values.exponent))
         told = _sum(
             events.group, change, *values, events.telling, events.tellings,
-            self["digits"], self["special"], int(self["lowest"][0]),
+            self["count"], self["digits"], self["special"], int(self["lowest"][0]),
         )  # fmt: skip
-        return Sums(*told, count)
+        return Sums(*told)
 
     def total(self, events: GroupEvents, values: tuple[Column, ...]) -> tuple[Floats, Int64s]:
         """The sum after each telling event, and the count; of values, or of partial sums with low parts and counts."""
@@ -186,20 +188,23 @@ def _sum(
     special: Int64s,
     telling: Bools,
     tellings: int,
+    count: Int64s,
     digits: Int64s,
     specials: Int64s,
     lowest: int,
-) -> tuple[Floats, Floats, Int64s]:
-    told, rest, exponents = np.empty(tellings, np.float64), np.empty(tellings, np.float64), np.zeros(tellings, np.int64)
-    scratch = np.empty(digits.shape[1], np.int64)
+) -> tuple[Floats, Floats, Int64s, Int64s]:
+    told, rest = np.empty(tellings, np.float64), np.empty(tellings, np.float64)
+    exponents, counts = np.empty(tellings, np.int64), np.empty(tellings, np.int64)
+    scratch = np.empty((1, digits.shape[1]), np.int64)
     place = 0
     for i in range(len(group)):
         g = group[i]
         if change[i] != 0:
+            count[g] += change[i]
             if special[i] > 0:
                 specials[g, special[i] - 1] += change[i]
             elif whole[i] != 0:
-                first, shift = (exponent[i] + _LOWEST) // 32 - lowest, (exponent[i] + _LOWEST) % 32
+                first, shift = ((exponent[i] + _LOWEST) >> 5) - lowest, (exponent[i] + _LOWEST) & 31
                 low = (whole[i] & _DIGIT) << shift
                 high = (whole[i] >> 32) << shift
                 digits[g, first] += change[i] * (low & _DIGIT)
@@ -213,36 +218,42 @@ def _sum(
                 told[place] = np.inf
             elif specials[g, 1] > 0:
                 told[place] = -np.inf
+            counts[place] = count[g]
             place += 1
-    return told, rest, exponents
+    return told, rest, exponents, counts
 
 
-@compiled
+@inlined
 def _read(digits: Int64s, group: int, scratch: Int64s, exponent: int) -> tuple[float, float, int]:
     """The sum as a double, what it lacks, and the power of two that both are times. Carries are made in place."""
-    width = digits.shape[1]
-    for i in range(width - 1):
-        carry = digits[group, i] >> 32
-        digits[group, i] -= carry << 32
-        digits[group, i + 1] += carry
-    negative = digits[group, width - 1] < 0
+    last = digits.shape[1] - 1
+    carry = 0
+    for i in range(last):
+        digit = digits[group, i] + carry
+        carry = digit >> 32
+        digits[group, i] = digit & _DIGIT
+    digits[group, last] += carry
+    if digits[group, last] >= 0:
+        return _rounded(digits, group, exponent)
     borrow = 0
-    for i in range(width):
-        digit = digits[group, i]
-        if negative:
-            digit = -digit - borrow
-            borrow = 0
-            if digit < 0 and i < width - 1:
-                digit += 1 << 32
-                borrow = 1
-        scratch[i] = digit
-    top = width - 1
-    while top > 0 and scratch[top] == 0:
+    for i in range(last + 1):
+        digit = -digits[group, i] - borrow
+        borrow = 1 if digit < 0 and i < last else 0
+        scratch[0, i] = digit + (borrow << 32)
+    total, lower, scale = _rounded(scratch, 0, exponent)
+    return -total, -lower, scale
+
+
+@inlined
+def _rounded(digits: Int64s, group: int, exponent: int) -> tuple[float, float, int]:
+    """The same of digits that are not negative."""
+    top = digits.shape[1] - 1
+    while top > 0 and digits[group, top] == 0:
         top -= 1
-    head = np.float64(scratch[top])
-    second = np.float64(scratch[top - 1]) if top > 0 else 0.0
-    third = np.float64(scratch[top - 2]) if top > 1 else 0.0
-    fourth = np.float64(scratch[top - 3]) if top > 2 else 0.0
+    head = np.float64(digits[group, top])
+    second = np.float64(digits[group, top - 1]) if top > 0 else 0.0
+    third = np.float64(digits[group, top - 2]) if top > 1 else 0.0
+    fourth = np.float64(digits[group, top - 3]) if top > 2 else 0.0
     # Digits have 32 bits: each pair is exact in a double when the upper has less than 21, and else sums exactly in two.
     upper = head * 4294967296.0 + second
     lost = second - (upper - head * 4294967296.0)
@@ -250,7 +261,4 @@ def _read(digits: Int64s, group: int, scratch: Int64s, exponent: int) -> tuple[f
     upper *= 4294967296.0 * 4294967296.0
     total = upper + lower
     lower = lower - (total - upper)
-    scale = exponent + 32 * (top - 3)
-    if negative:
-        total, lower = -total, -lower
-    return total, lower, scale
+    return total, lower, exponent + 32 * (top - 3)

@@ -61,7 +61,9 @@ class Dataflow:
                 done[id(node)] = inputs[node.source]
             else:
                 below = [self._run(child, inputs, segment, done) for child in node.inputs]
-                done[id(node)] = node.operator.step(node.state, below, segment).sorted_by_time()
+                changes = node.operator.step(node.state, below, segment)
+                in_order = any(changes.ts is rows.ts for rows in below)  # as they came
+                done[id(node)] = changes if in_order else changes.sorted_by_time()
         return done[id(node)]
 
     def operators(self) -> list[PhysicalNode]:

@@ -2,8 +2,8 @@
 
 The tuples stay in the batches in which they came, as long as nothing takes any of them back: a batch is looked into
 only when some of its rows begin or end on the other side of the instant that is asked for, and an answer is handed
-over without copying. With negative tuples all rows are put together now and then, so that those that take each other
-back can go; also those that have ended. Both when the view has doubled, so that keeping it costs a constant a tuple.
+over without copying. Now and then negative tuples are looked for what they take back, so that both can go; also what
+has ended. Both when the view has doubled, so that keeping it costs a constant a tuple.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.batch import Batch, concat, consolidate
+from windrow.batch import Batch, concat, consolidate, past_consolidated
 from windrow.units import FOREVER
 
 _SMALL = 4_096  # rows up to which batches are put together, and not looked into for what is over
@@ -59,6 +59,10 @@ class View:
         alive = [rows for kept in self._kept if len(rows := _alive(kept, instant))]
         if not self._negatives or not alive:
             return alive
+        alive = past_consolidated(alive)
+        if all(rows.is_positive for rows in alive):
+            return alive
+        # A negative tuple may stand for a part of the life of what it takes back: ends are not looked at any more.
         rows = concat(alive)
         level = np.zeros(len(rows), np.int64)
         rows = consolidate(rows.with_lifetimes(level, level))
@@ -82,11 +86,8 @@ class View:
     def _tidy(self, instant: int) -> None:
         self.known_from = instant
         batches = [_lasting(kept, instant) for kept in self._kept if kept.last_end > instant]
-        if self._negatives and batches:
-            # What began before the instant began 'before': begins no longer matter, so pairs cancel.
-            everything = concat(batches)
-            past = np.maximum(everything.ts, instant)
-            batches = [consolidate(everything.with_lifetimes(past, everything.exp))]
+        if self._negatives:
+            batches = past_consolidated(batches)
         self._kept, self._size, self._negatives = [], 0, False
         for rows in _fewer(batches):
             self.add(rows)
