@@ -44,7 +44,7 @@ def run(quick: bool) -> Report:
 
 def _rows(slide: int, quick: bool) -> int:
     """Rows of a micro-batch: fewer where Spark's own way copies each of them 600 times."""
-    few, many = (4_000, 100_000) if quick else (50_000, 1_000_000)
+    few, many = (4_000, 100_000) if quick else (150_000, 1_000_000)
     return few if slide == 1 else many
 
 
