@@ -40,7 +40,7 @@ def _without_pairs(batches: Sequence[Batch], key: Callable[[Batch], UInt64s]) ->
     if not negative:
         return list(batches)
     taken_back = concat(negative)
-    table = KeyTable()
+    table = KeyTable(len(taken_back))
     ids = table.intern(key(taken_back))
     waiting = np.bincount(ids)
     ends = _marked(taken_back.exp, np.zeros(1 << int(_MARKS * len(taken_back) // 64).bit_length(), np.uint64))
@@ -48,7 +48,8 @@ def _without_pairs(batches: Sequence[Batch], key: Callable[[Batch], UInt64s]) ->
     for batch in batches:
         stays = batch.sign > 0
         places = _perhaps(batch.exp, stays, ends)
-        stays[places] = _left_over(table.find(key(batch.take(places))), waiting)
+        some = batch if len(places) == len(batch) else batch.take(places)
+        stays[places] = _left_over(table.find(key(some)), waiting)
         left.append(batch if batch.is_positive and bool(stays.all()) else batch.take(stays))
     unmet = _left_over(ids, np.bincount(ids) - waiting)
     return [*left, taken_back.take(unmet)] if bool(unmet.any()) else left

@@ -29,9 +29,11 @@ _BLOCK = 64  # keys whose slots are asked for together
 class KeyTable:
     """Ids for keys; an id stands for its key until its owner forgets it."""
 
-    def __init__(self) -> None:
-        self._slots: UInt64s = np.zeros(_SMALLEST, np.uint64)
-        self._words: UInt64s = np.zeros((_SMALLEST, 0), np.uint64)
+    def __init__(self, expected: int = 0) -> None:
+        """`expected` keys have room from the start; more may come."""
+        room = max(_SMALLEST, expected)
+        self._slots: UInt64s = np.zeros(1 << int(_FULL * room).bit_length(), np.uint64)
+        self._words: UInt64s = np.zeros((room, 0), np.uint64)
         self._free: Int64s = np.zeros(0, np.int64)
         self._tally: Int64s = np.zeros(2, np.int64)
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from windrow.batch.arrays import Bools, Int8s, Int64s, grown
 from windrow.batch.batch import Batch, Segment, concat
-from windrow.batch.compiled import compiled
+from windrow.batch.compiled import compiled, inlined
 from windrow.batch.consolidation import consolidate
 from windrow.batch.words import any_null
 from windrow.operators.distinct import DistinctStar, DistinctStarState
@@ -37,6 +37,8 @@ from windrow.state import STRUCTURES, StructureKind
 from windrow.state.row_keys import RowKeys
 from windrow.state.snapshot import Part, Piece
 from windrow.units import FOREVER
+
+_BLOCK = 64  # keys whose counts are asked for together
 
 
 class PresenceState(Parts):
@@ -215,6 +217,15 @@ def _turned(state: PresenceState, turns: Turns, like: Batch, wanted: bool) -> Ba
     return turned if rows.is_positive else consolidate(turned)  # without rows that had been taken back before
 
 
+@inlined
+def _asked(keys: Int64s, first: int, counts: Int64s) -> int:
+    """The counts of a block of keys on their way into the cache, all at once; what comes back means nothing."""
+    seen = 0
+    for i in range(first, min(first + _BLOCK, len(keys))):
+        seen ^= counts[keys[i]]
+    return seen
+
+
 @compiled
 def _swept(
     time: Int64s, key: Int64s, change: Int8s, ts: Int64s, ids: Int64s, counts: Int64s
@@ -223,13 +234,15 @@ def _swept(
 
     The events of an instant count together, and before the rows of the left that come at it.
     """
-    keys, times, turned = np.empty(len(key), np.int64), np.empty(len(key), np.int64), np.empty(len(key), np.bool_)
+    keys, times, turned = np.empty(len(key) + 1, np.int64), np.empty(len(key), np.int64), np.empty(len(key), np.bool_)
     present = np.empty(len(ids), np.bool_)
-    count, event, row = 0, 0, 0
+    count, event, row, seen = 0, 0, 0, 0
     while event < len(time) or row < len(ts):
         now = time[event] if event < len(time) and (row == len(ts) or time[event] <= ts[row]) else ts[row]
         first = event
         while event < len(time) and time[event] == now:
+            if event % _BLOCK == 0:
+                seen ^= _asked(key, event, counts)
             counts[key[event]] += 2 * change[event]
             event += 1
         for i in range(first, event):
@@ -239,6 +252,9 @@ def _swept(
                 counts[key[i]] ^= 1
                 count += 1
         while row < len(ts) and ts[row] == now:
+            if row % _BLOCK == 0:
+                seen ^= _asked(ids, row, counts)
             present[row] = counts[ids[row]] & 1 == 1
             row += 1
+    keys[len(key)] = seen  # looked at by nobody, but without it there would be nothing to ask for
     return keys[:count], times[:count], turned[:count], present
