@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -59,3 +61,19 @@ def test_a_run_of_its_own_says_nothing_but_its_results(tmp_path: Path) -> None:
 
     assert (finished.returncode, finished.stderr) == (0, "")
     assert finished.stdout.startswith("connections  How many connections")
+
+
+def test_a_second_interrupt_while_spark_stops_is_not_heard(tmp_path: Path) -> None:
+    (tmp_path / "queries.cql").write_text(FILE.replace(", rows => 3000", ""))
+    command = [str(Path(sys.executable).with_name("windrow")), "run", str(tmp_path / "queries.cql")]
+    options = ["--checkpoint", str(tmp_path / "run"), "--batch-rows", "1000"]
+    running = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while running.poll() is None and not list((tmp_path / "run").glob("windrow/commits/*")):
+        time.sleep(0.1)
+    for _ in range(3):
+        running.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+    shown, said = running.communicate()
+
+    assert (running.returncode, said) == (0, "")
+    assert shown.rstrip().endswith("interrupted; with --checkpoint the same command goes on from here")

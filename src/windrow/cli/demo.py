@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow.cli.questions import questions
-from windrow.cli.run import show_run, size_text, uninterrupted
+from windrow.cli.run import interrupted_once, show_run, size_text
 from windrow.connect import connect
 from windrow.errors import WindrowError
 from windrow.runtime.spark import Engine
@@ -31,13 +31,13 @@ def run_demo(console: Console, master: str | None) -> None:
     folder = Path(tempfile.mkdtemp(prefix="windrow-demo-"))
     with console.status("Starting Spark ..."):
         engine = connect(master=master, checkpoint=str(folder / "checkpoint"), rows_a_batch=_BATCH_ROWS)
-    try:
-        engine.resume(text)
-        began = time.monotonic()
-        show_run(engine, asked, console)
-        _conclude(console, engine, time.monotonic() - began, _written(engine, folder))
-    finally:
-        with uninterrupted():
+    with interrupted_once():
+        try:
+            engine.resume(text)
+            began = time.monotonic()
+            show_run(engine, asked, console)
+            _conclude(console, engine, time.monotonic() - began, _written(engine, folder))
+        finally:
             engine.close()
 
 

@@ -68,29 +68,35 @@ def run_on_spark(
 
     with console.status("Starting Spark ...") if console.is_terminal and not as_json else _nothing():
         engine = connect(master=master, checkpoint=checkpoint, rows_a_batch=rows_a_batch)
-    try:
-        engine.resume(text)
-        engine.end_streams_without_source()
-        show_run(engine, questions(text), console, as_json)
-    finally:
-        with uninterrupted():
+    with interrupted_once():
+        try:
+            engine.resume(text)
+            engine.end_streams_without_source()
+            show_run(engine, questions(text), console, as_json)
+        finally:
             engine.close()
+
+
+@contextmanager
+def interrupted_once() -> Iterator[None]:
+    """Only the first Ctrl-C is heard: Spark then stops within seconds, and would say a lot if disturbed at that."""
+
+    def interrupt(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is interrupt:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _nothing() -> Any:
     from contextlib import nullcontext
 
     return nullcontext()
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Another Ctrl-C is not heard: Spark stops within seconds, and would say a lot if it were disturbed at that."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's own would ask a session that has stopped
 
 
 def show_run(engine: Engine, asked: Mapping[str, str], console: Console, as_json: bool = False) -> None:
@@ -105,20 +111,14 @@ def show_run(engine: Engine, asked: Mapping[str, str], console: Console, as_json
             engine.run()
     except KeyboardInterrupt:
         interrupted = True
-    with uninterrupted():
-        _show_end(engine, asked, console, as_json)
-    if interrupted and not as_json:
-        console.print(Text("interrupted; with --checkpoint the same command goes on from here", style="dim"))
-
-
-def _show_end(engine: Engine, asked: Mapping[str, str], console: Console, as_json: bool) -> None:
-    """What the run has come to."""
     if as_json:
         print(json.dumps(engine.status()), flush=True)
         return
     for query in engine.queries:
         console.print(answer_table(query, asked), soft_wrap=not console.is_terminal)
     console.print(_summary(engine.status()))
+    if interrupted:
+        console.print(Text("interrupted; with --checkpoint the same command goes on from here", style="dim"))
 
 
 def live(engine: Engine, asked: Mapping[str, str], console: Console) -> None:
