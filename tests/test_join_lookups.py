@@ -16,6 +16,7 @@ from shard_runs import ShardsInProcess
 from sql_oracle import Row, answer_at
 from test_lookup_model import bag
 
+from windrow.clock import ManualClock
 from windrow.cql import compile_query
 from windrow.errors import WindrowError
 from windrow.optimizer import looked_up_joins
@@ -57,6 +58,7 @@ joins = st.sampled_from(
      "a {0}, b {1} WHERE a.id = b.id",
      "a {0} JOIN b {1} ON a.id = b.id AND a.x <= b.y WHERE a.x <> 1",
      "(SELECT id, k, x, ts FROM a {0} WHERE x > 0) AS a JOIN b {1} ON a.id = b.id",
+     "a {0} JOIN (SELECT id, x AS y, k AS z FROM a {1}) AS b ON a.id = b.id",
      "a {0}, b {1}"]
 )  # fmt: skip
 
@@ -305,6 +307,26 @@ def test_the_more_is_asked_the_less_a_lookup_has_to_merge(lookups: float, kinds:
     found = [chosen_for_join(traits_of(aggregate_call(name, [x])), load) for name in ("SUM", "MAX")]
     assert tuple(one.kind.value for one in found) == kinds
     assert all(one.reason.startswith(f"{one.kind.value}: a pair goes into") for one in found)
+
+
+@pytest.mark.parametrize("shards", [0, 3])
+def test_streams_by_the_time_at_which_rows_come(shards: int) -> None:
+    """They have no column of time; the pairs know that of both rows nevertheless."""
+    clock = ManualClock(START)
+    engine: Any = ShardsInProcess(shards, forgetful=True, clock=clock) if shards else Engine(clock=clock)
+    engine.sql(
+        "CREATE STREAM a (id BIGINT, k STRING, x BIGINT) ARRIVAL; CREATE STREAM b (id BIGINT, y BIGINT) ARRIVAL;"
+    )
+    text = A_K.format("COUNT(*) AS n, SUM(a.x + b.y) AS t", 6, 4, 2)
+    looked_up, told = engine.query(f"{text} REFRESH ON LOOKUP"), engine.query(text)
+    for n in range(20):
+        clock.advance(SECOND)
+        engine.push("a", pa.table({"id": [n % 3], "k": ["pq"[n % 2]], "x": [n]}))
+        engine.push("b", pa.table({"id": [n % 2], "y": [n]}))
+        engine.step()
+        assert bag(looked_up.answer()) == bag(told.answer())
+    assert looked_up.answer().num_rows
+    engine.close()
 
 
 def test_the_form_follows_what_is_asked() -> None:
