@@ -14,7 +14,7 @@ from windrow.plan.analysis.closings import Closed, closed, closes_side
 from windrow.plan.nodes import Join, Node, Stream
 
 if TYPE_CHECKING:
-    from windrow.physical.lower import PhysicalNode
+    from windrow.physical.physical_node import PhysicalNode
 
 
 def closings_of(stream: str) -> str:

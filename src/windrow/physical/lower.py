@@ -5,9 +5,7 @@ Equal sub-plans become one operator, so that queries that share a part of their 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from windrow.batch.batch import Batch
@@ -15,119 +13,65 @@ from windrow.batch.column import Column as BatchColumn
 from windrow.batch.dictionary import Dictionary
 from windrow.batch.shards import ONLY_SHARD, OwnShare, Shard
 from windrow.operators import (
-    AntiJoin,
     AppendOnly,
     ColumnLifetime,
     DeleteStream,
-    DistinctNaive,
-    DistinctStar,
-    GroupBy,
     InsertStream,
-    Join,
     Limit,
-    Lookup,
     MergeUnion,
     Multiplicity,
     MultiplicityOperator,
     NegativeTuples,
-    NonRetroactiveJoin,
-    NotIn,
     OpenLifetime,
     Operator,
-    OuterJoin,
     Projection,
     RangeLifetime,
     RelationStream,
     Selection,
-    SemiJoin,
     SortColumn,
-    State,
     TimeWindow,
-    distinct_strict,
 )
 from windrow.operators.external_parts import Numbered, WithEnd
-from windrow.operators.keep_join import KeepJoin
-from windrow.operators.keep_synopsis import KeepSynopsis
-from windrow.operators.operator import Expression as CompiledExpression
-from windrow.operators.operator import Predicate
 from windrow.operators.partition_window import PartitionWindow, PredicateWindow
-from windrow.operators.punctuated import PunctuatedGroupBy, PunctuatedJoin, PunctuatedPartitions
-from windrow.operators.refreshed_synopsis import Periodic, RefreshSynopsis, TakeAnswer
+from windrow.operators.punctuated import PunctuatedPartitions
+from windrow.operators.refreshed_synopsis import TakeAnswer
 from windrow.operators.row_order import InRowOrder
 from windrow.operators.sampling import Refreshed
-from windrow.operators.slice_partials import SlicePartials
-from windrow.operators.slice_summaries import SliceSummaries
-from windrow.operators.sub_windows import LastSubWindows, SubWindows
+from windrow.operators.sub_windows import SubWindows
 from windrow.operators.table_input import TableInput
-from windrow.physical.aggregates import accumulator, cut_of, merged, partial_of, times_of, values_of
-from windrow.physical.closings import ClosingsLowering
-from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.internal import followed
-from windrow.physical.join_keys import JoinKeys, join_keys
-from windrow.physical.slices import slice_columns
+from windrow.physical.lower_base import LoweringBase
+from windrow.physical.lower_groups import GroupLowering, counted
+from windrow.physical.lower_joins import JoinLowering
+from windrow.physical.physical_node import LOOKED_UP, PhysicalNode, contents_of, plan_digest
 from windrow.physical.strategy import Strategy, structure_kind
-from windrow.physical.synopses import join_column, kept_column
 from windrow.physical.windows import lifetime_ordinal, window_operators
 from windrow.plan import nodes
-from windrow.plan.analysis.closings import closes_groups, closes_partitions
+from windrow.plan.analysis.closings import closes_partitions
 from windrow.plan.analysis.internal import has_internal
 from windrow.plan.analysis.refreshes import refresh_interval, without_slides
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
-from windrow.plan.analysis.slices import counted_sub_windows
 from windrow.plan.analysis.state import is_grouped
-from windrow.plan.analysis.update_pattern import update_pattern
-from windrow.plan.expressions import Call, Column, Expression
-from windrow.plan.functions import call, conjunction
-from windrow.plan.nodes import JoinKind, Node, OutputKind
-from windrow.plan.pattern import Pattern
+from windrow.plan.nodes import Node, OutputKind
 from windrow.plan.row_time import with_row_times
-from windrow.plan.schema import Schema
-from windrow.plan.windows import Range
 from windrow.state import StructureKind
-from windrow.synopses.distinct_registers import codes_of
-from windrow.types import BOOLEAN, TIMESTAMP
-
-LOOKED_UP = "looked up"  # the source of groups that a synopsis gives
+from windrow.types import TIMESTAMP
 
 
-def contents_of(table: str) -> str:
-    """The source that gives what a table holds at the beginning of a segment."""
-    return f"{table} contents"
-
-
-@dataclass(eq=False)
-class PhysicalNode:
-    """An operator over inputs; a source has no operator and is fed by name."""
-
-    plan: Node
-    operator: Operator[Any] | None
-    inputs: tuple[PhysicalNode, ...] = ()
-    source: str | None = None
-    state: State | None = field(default=None)
-    lowered_for: str = ""  # the strategy
-
-    def __post_init__(self) -> None:
-        if self.operator is not None:
-            self.state = self.operator.fresh_state()
-
-
-class Lowering:
+class Lowering(GroupLowering, JoinLowering):
     """Lowers plans under one strategy; `known` remembers what has been lowered, for sharing."""
 
     def __init__(
         self,
         dictionary: Dictionary,
         strategy: Strategy = Strategy.UPA,
-        direct: Lowering | None = None,
+        direct: LoweringBase | None = None,
         shard: Shard = ONLY_SHARD,
     ) -> None:
-        self._dictionary = dictionary
-        self._strategy = strategy
-        # For what must not be told by negative tuples.
-        self._direct = self if strategy is not Strategy.NT else direct or Lowering(dictionary, shard=shard)
+        is_nt = strategy is Strategy.NT
+        super().__init__(dictionary, strategy, (direct or Lowering(dictionary, shard=shard)) if is_nt else None)
         self._shard = shard
         self._known: dict[Node, PhysicalNode] = {}
-        self._closings = ClosingsLowering(strategy, PhysicalNode)
         self._received_nodes: dict[nodes.Exchange, PhysicalNode] = {}
 
     def lower(self, plan: Node) -> PhysicalNode:
@@ -152,7 +96,7 @@ class Lowering:
         if isinstance(plan, nodes.Alias | nodes.Sort):
             return self.lower(plan.input)  # names and the order of showing are not the matter of kernels
         if isinstance(plan, nodes.SubWindowed):
-            return PhysicalNode(plan, SubWindows(*_counted(plan)), (self._rows_below(plan.input),))
+            return PhysicalNode(plan, SubWindows(*counted(plan)), (self._rows_below(plan.input),))
         if isinstance(plan, nodes.Windowed):
             return self._windowed(plan)
         if isinstance(plan, nodes.Stamped):
@@ -324,12 +268,6 @@ class Lowering:
         """Results in the order that a window on them needs."""
         return PhysicalNode(plan, InRowOrder(), (PhysicalNode(plan, operator, (below,)),))
 
-    def _node(self, plan: Node, operator: Operator[Any]) -> PhysicalNode:
-        return PhysicalNode(plan, operator, tuple(self.lower(below) for below in plan.inputs))
-
-    def _compiler(self, schema: Schema) -> ExpressionCompiler:
-        return ExpressionCompiler({name: place for place, name in enumerate(schema.names)}, self._dictionary)
-
     def _source(self, plan: nodes.Stream) -> PhysicalNode:
         """The rows of a stream as they come; every window on the stream reads this one."""
         key = replace(plan, lifetime=None)
@@ -378,7 +316,7 @@ class Lowering:
     def _append_only(self, plan: Node) -> PhysicalNode:
         """What a window on a sub-query reads: rows whose own lifetimes are not hidden behind negative tuples."""
         if self._strategy is Strategy.NT:
-            return self._direct._append_only(plan)
+            return self._direct._rows_below(plan)
         if isinstance(plan, nodes.AppendOnly):  # WSTREAM: whatever results end with
             return PhysicalNode(plan, InRowOrder(), (self._told(plan.input, refresh_interval(plan)),))
         output = plan.input if isinstance(plan, nodes.Alias) else plan
@@ -393,274 +331,11 @@ class Lowering:
         answer = self.lower(plan) if plan.restore else self._sampled(plan.input, slide)
         return self._stream(plan, answer, RelationStream(slide, structure_kind(plan, self._strategy)))
 
-    def _keys(self, plan: nodes.SemiJoin | nodes.AntiJoin, condition: Expression | None) -> JoinKeys:
-        return join_keys(condition, plan.left.schema, plan.right.schema)
-
-    def _residual(self, plan: nodes.SemiJoin | nodes.AntiJoin, residual: Expression | None) -> Predicate | None:
-        if residual is None:
-            return None
-        return self._compiler(plan.left.schema + plan.right.schema).predicate(residual)
-
-    def _join(self, plan: nodes.Join) -> PhysicalNode:
-        if is_non_retroactive(plan.left) != is_non_retroactive(plan.right):
-            return self._lookup(plan)
-        operator = self._joining(plan, plan.left.schema, plan.right.schema)
-        left, right = (self._closings.of_side(plan, side) for side in (0, 1))
-        if isinstance(operator, OuterJoin) or left is right is None:
-            return self._node(plan, operator)
-        inputs = (self.lower(plan.left), self.lower(plan.right), left, right)
-        punctuated = PunctuatedJoin(operator, left is not None, right is not None)
-        return PhysicalNode(plan, punctuated, tuple(node for node in inputs if node is not None))
-
-    def _lookup(self, plan: nodes.Join) -> PhysicalNode:
-        """With a non-retroactive table; the kernel takes the stream first, so columns may have to change places."""
-        if self._strategy is Strategy.NT:  # what is taken back would meet another table: looked up before that
-            return self._taken_back_afterwards(plan)
-        stream_first = is_non_retroactive(plan.right)
-        stream, table = (plan.left, plan.right) if stream_first else (plan.right, plan.left)
-        keys = join_keys(plan.condition, stream.schema, table.schema)
-        both = self._compiler(stream.schema + table.schema)
-        residual = None if keys.residual is None else both.predicate(keys.residual)
-        gives = Lookup.PAIRS if plan.kind is JoinKind.INNER else Lookup.PADDED
-        operator = NonRetroactiveJoin(keys.left, keys.right, residual, gives)
-        found = PhysicalNode(plan, operator, (self.lower(stream), self.lower(table)))
-        if stream_first:
-            return found
-        return PhysicalNode(plan, Projection(tuple(both.column(column) for column in plan.schema.columns)), (found,))
-
-    def _presence(self, plan: nodes.SemiJoin | nodes.AntiJoin) -> PhysicalNode:
-        """EXISTS, IN and their negations with a non-retroactive table."""
-        if self._strategy is Strategy.NT:
-            return self._taken_back_afterwards(plan)
-        condition, gives = plan.condition, Lookup.PRESENT
-        if isinstance(plan, nodes.AntiJoin):
-            condition, gives = _or_unknown(plan), Lookup.ABSENT
-        keys = self._keys(plan, condition)
-        return self._node(plan, NonRetroactiveJoin(keys.left, keys.right, self._residual(plan, keys.residual), gives))
-
-    def _taken_back_afterwards(self, plan: Node) -> PhysicalNode:
-        """Under NT, what cannot take negative tuples: computed without them, and its ends are told after that."""
-        return PhysicalNode(plan, NegativeTuples(structure_kind(plan, Strategy.UPA)), (self._direct.lower(plan),))
-
-    def _joining(self, plan: nodes.Join, left: Schema, right: Schema) -> Join | OuterJoin:
-        keys = join_keys(plan.condition, left, right)
-        residual = None if keys.residual is None else self._compiler(left + right).predicate(keys.residual)
-        structures = structure_kind(plan.left, self._strategy), structure_kind(plan.right, self._strategy)
-        inner = Join(keys.left, keys.right, residual, left_structure=structures[0], right_structure=structures[1])
-        if plan.kind is JoinKind.INNER:
-            return inner
-        keep_left, keep_right = (
-            plan.kind in (JoinKind.LEFT, JoinKind.FULL),
-            plan.kind in (JoinKind.RIGHT, JoinKind.FULL),
-        )
-        return OuterJoin(inner, len(left), len(right), keep_left=keep_left, keep_right=keep_right)
-
-    def _semi_join(self, plan: nodes.SemiJoin | nodes.AntiJoin, condition: Expression | None) -> SemiJoin:
-        keys = self._keys(plan, condition)
-        matched = (plan.right,) if keys.residual is None else (plan.left, plan.right)
-        return SemiJoin(
-            len(plan.left.schema),
-            keys.left,
-            keys.right,
-            self._residual(plan, keys.residual),
-            structure_kind(plan.left, self._strategy),
-            structure_kind(plan.right, self._strategy),
-            weak=isinstance(plan, nodes.SemiJoin) and not any(map(self._takes_back, matched)),
-        )
-
-    def _takes_back(self, plan: Node) -> bool:
-        """Whether negative tuples come from a plan."""
-        return self._strategy is Strategy.NT or update_pattern(plan) is Pattern.STR
-
-    def _negation(self, plan: nodes.AntiJoin) -> Operator[Any]:
-        if plan.not_in is None:
-            return AntiJoin(self._semi_join(plan, plan.condition))
-        keys = self._keys(plan, plan.condition)
-        value, member = plan.not_in
-        plain = isinstance(value, Column) and isinstance(member, Column) and value.type == member.type
-        if keys.residual is None and plain and isinstance(value, Column) and isinstance(member, Column):
-            return NotIn(
-                len(plan.left.schema),
-                plan.left.schema.names.index(value.name),
-                plan.right.schema.names.index(member.name),
-                keys.left,
-                keys.right,
-                structure_kind(plan.left, self._strategy),
-                structure_kind(plan.right, self._strategy),
-            )
-        return AntiJoin(self._semi_join(plan, _or_unknown(plan)))
-
-    def _distinct(self, plan: nodes.Distinct) -> Operator[Any]:
-        if self._takes_back(plan.input):
-            return distinct_strict(structure_kind(plan.input, self._strategy))
-        return DistinctNaive() if self._strategy is Strategy.DIRECT else DistinctStar()
-
-    def _weak_intersection(self, plan: nodes.Intersect) -> PhysicalNode:
-        """The values that are present on both sides, with their ends: both come from δ*, and nothing is taken back."""
-        by_row = tuple(range(len(plan.schema)))
-        kind = StructureKind.LIST if self._strategy is Strategy.DIRECT else StructureKind.CALENDAR
-        sides = tuple(PhysicalNode(plan, DistinctStar(kind), (self.lower(side),)) for side in plan.inputs)
-        both = Join(by_row, by_row, nulls_match=True, left_structure=kind, right_structure=kind)
-        compiler = self._compiler(plan.schema)
-        left = Projection(tuple(compiler.column(column) for column in plan.schema.columns))
-        return PhysicalNode(plan, left, (PhysicalNode(plan, both, sides),))
-
-    def _multiplicity(self, plan: nodes.Except | nodes.Intersect) -> Operator[Any]:
-        if isinstance(plan, nodes.Except):
-            which = Multiplicity.EXCEPT_ALL if plan.all else Multiplicity.EXCEPT
-        else:
-            which = Multiplicity.INTERSECT_ALL if plan.all else Multiplicity.INTERSECT
-        kinds = (structure_kind(plan.left, self._strategy), structure_kind(plan.right, self._strategy))
-        return MultiplicityOperator(which, kinds)
-
-    def _group_by(self, plan: nodes.GroupBy) -> PhysicalNode:
-        """Keys and arguments are computed first; the kernel groups columns."""
-        compiler = self._compiler(plan.input.schema)
-        columns: list[CompiledExpression] = [compiler.column(key.expression) for key in plan.keys]
-        aggregates = []
-        for named in plan.aggregates:
-            arguments = _appended(values_of(named.call), compiler, columns)
-            times = _appended(times_of(named.call), compiler, columns)
-            time = times[0] if times else None
-            aggregates.append(accumulator(named.call, arguments, time, self._dictionary))
-        below = PhysicalNode(plan, Projection(tuple(columns)), (self.lower(plan.input),))
-        kind = structure_kind(plan.input, self._strategy)
-        operator = GroupBy(tuple(range(len(plan.keys))), tuple(aggregates), kind)
-        found = closes_groups(plan)
-        if found is None:
-            return PhysicalNode(plan, operator, (below,))
-        places = tuple([key.name for key in plan.keys].index(name) for name in found.columns)
-        return PhysicalNode(plan, PunctuatedGroupBy(operator, places), (below, self._closings.node(plan.input)))
-
-    def _synopsis(self, plan: nodes.KeptSynopsis) -> PhysicalNode:
-        compiler = self._compiler(plan.input.schema)
-        columns: list[CompiledExpression] = [compiler.column(key.expression) for key in plan.keys]
-        kept = []
-        for named, kind in zip(plan.aggregates, plan.kinds, strict=True):
-            arguments = _appended(values_of(named.call), compiler, columns)
-            kept.append(kept_column(named.call, arguments, kind, named.name in plan.indexed, self._dictionary))
-        below = PhysicalNode(plan, Projection(tuple(columns)), (self._rows_below(plan.input),))
-        operator = KeepSynopsis(
-            tuple(range(len(plan.keys))), tuple(kept), plan.schema.types, plan.reach, self._dictionary,
-            plan.by_rows, plan.slice,
-        )  # fmt: skip
-        return PhysicalNode(plan, operator, (below,))
-
-    def _kept_join(self, plan: nodes.KeptJoin) -> PhysicalNode:
-        """Pairs are computed without negative tuples: what has ended leaves the synopsis with its slice."""
-        wanted: list[Expression] = [*(key.expression for key in plan.keys), *plan.times]
-        kept = []
-        for named, kind in zip(plan.aggregates, plan.kinds, strict=True):
-            values = values_of(named.call)
-            arguments = tuple(range(len(wanted), len(wanted) + len(values)))
-            wanted.extend(values)
-            kept.append(join_column(named.call, arguments, kind, plan, self._dictionary))
-        compiler, types = self._compiler(plan.input.schema), tuple(one.type for one in wanted)
-        columns = Projection(tuple(compiler.column(one) for one in wanted))
-        operator = KeepJoin(len(plan.keys), tuple(kept), types, plan.schema.types, plan.slide, self._dictionary)
-        return PhysicalNode(plan, operator, (PhysicalNode(plan, columns, (self._direct.lower(plan.input),)),))
-
-    def _refreshed(self, plan: nodes.RefreshedSynopsis) -> PhysicalNode:
-        """Asked at refreshes; each query takes its answer from what comes out."""
-        kept = self._synopsis(plan)
-        assert isinstance(kept.operator, KeepSynopsis), kept
-        places = {named.name: place for place, named in enumerate(plan.aggregates)}
-        questions = tuple(_periodic(question, places) for question in plan.questions)
-        return PhysicalNode(plan, RefreshSynopsis(kept.operator, questions), kept.inputs)
-
-    def _slices(self, plan: nodes.SlicePartials) -> PhysicalNode:
-        compiler, found = self._compiler(plan.input.schema), slice_columns(plan.aggregates)
-        columns: list[CompiledExpression] = [compiler.column(key.expression) for key in plan.keys]
-        partials = []
-        for named in found.partials:
-            arguments = _appended(values_of(named.call), compiler, columns)
-            partials.append(partial_of(named.call, arguments[0] if arguments else None))
-        counted = tuple(range(len(columns), len(columns) + len(found.counted)))
-        columns.extend(_coded(compiler.column(one.value), one.registers) for one in found.counted)
-        summarised = _appended([values_of(named.call)[0] for named in found.summaries], compiler, columns)
-        below = PhysicalNode(plan, Projection(tuple(columns)), (self.lower(plan.input),))
-        merges = self._strategy is not Strategy.NT
-        operator = SlicePartials(tuple(range(len(plan.keys))), tuple(partials), merges, counted, summarised)
-        return PhysicalNode(plan, operator, (below,))
-
-    def _shared_slices(self, plan: nodes.SharedSlices) -> PhysicalNode:
-        if not isinstance(nodes.below_exchange(plan.input), nodes.SharedSlices):
-            rows = self._slices(nodes.SlicePartials(plan.input, plan.keys, plan.aggregates, plan.partials))
-            assert isinstance(rows.operator, SlicePartials), rows
-            return PhysicalNode(plan, replace(rows.operator, width=plan.width), rows.inputs)
-        first = len(plan.keys)
-        partials = tuple(
-            partial_of(named.call, 0 if named.call.arguments else None).of_partials(first + places[0])
-            for named, places in zip(plan.aggregates, slice_columns(plan.aggregates).places, strict=True)
-        )
-        return self._node(plan, SlicePartials(tuple(range(first)), partials, width=plan.width))
-
-    def _summarised(self, plan: nodes.SliceSummaries | nodes.LastSubWindows) -> PhysicalNode:
-        """Slices are cut before anything of them is taken back."""
-        if self._strategy is Strategy.NT:
-            return self._taken_back_afterwards(plan)
-        if isinstance(plan, nodes.LastSubWindows):
-            return self._node(plan, LastSubWindows(_counted(plan.window)[1]))
-        cuts = tuple(cut_of(named.call) for named in slice_columns(plan.aggregates).summaries)
-        return self._node(plan, SliceSummaries(tuple(range(len(plan.keys))), cuts))
-
-    def _merge(self, plan: nodes.MergeGroups) -> GroupBy:
-        first, found = len(plan.keys), slice_columns(plan.aggregates)
-        aggregates = tuple(
-            merged(named.call, [first + place for place in places], self._dictionary)
-            for named, places in zip(plan.aggregates, found.places, strict=True)
-        )
-        return GroupBy(tuple(range(first)), aggregates, structure_kind(plan.input, self._strategy))
-
-
-def _periodic(question: nodes.PeriodicQuestion, places: Mapping[str, int]) -> Periodic:
-    extent, slide, threshold = question.window.extent, question.window.slide, question.threshold
-    assert isinstance(extent, Range) and isinstance(slide, int), question
-    asked = places[threshold.aggregate], threshold.above, threshold.bound
-    return Periodic(tuple(places[name] for name in question.aggregates), extent.length, slide, asked)
-
-
-def _coded(values: CompiledExpression, registers: int | None) -> CompiledExpression:
-    return values if registers is None else lambda rows: codes_of(values(rows), registers)
-
-
-def _counted(plan: nodes.SubWindowed) -> tuple[int, int]:
-    """Rows in a sub-window, and sub-windows in the window."""
-    found = counted_sub_windows(plan)
-    assert found is not None, plan
-    return found
-
 
 def is_everywhere(plan: Node) -> bool:
     """Only tables below, which every shard holds."""
     return is_relation(plan) and not any(isinstance(node, nodes.Exchange) for node in plan.walk())
 
 
-def plan_digest(plan: Node) -> str:
-    """A name for a plan that is the same in every process."""
-    return hashlib.sha1(repr(plan).encode(), usedforsecurity=False).hexdigest()[:16]
-
-
-def _appended(
-    values: Sequence[Expression], compiler: ExpressionCompiler, columns: list[CompiledExpression]
-) -> tuple[int, ...]:
-    """The ordinals of arguments, computed as further columns."""
-    first = len(columns)
-    columns.extend(compiler.column(value) for value in values)
-    return tuple(range(first, len(columns)))
-
-
 def _time_of_rows(rows: Batch) -> BatchColumn:
     return BatchColumn(TIMESTAMP, rows.ts)
-
-
-def _or_unknown(plan: nodes.AntiJoin) -> Expression | None:
-    """What keeps a row from the answer of a negation.
-
-    For NOT IN a null on either side is a possible match: the pair is one unless the values are known to differ.
-    """
-    if plan.not_in is None:
-        return plan.condition
-    value, member = plan.not_in
-    possible = Call("OR", (call("=", value, member), call("IS NULL", value), call("IS NULL", member)), BOOLEAN)
-    return conjunction([possible] if plan.condition is None else [plan.condition, possible])

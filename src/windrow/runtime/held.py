@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from windrow.operators.keep_join import JoinSummaries, KeepJoin
 from windrow.operators.keep_synopsis import KeepSynopsis, Summaries
-from windrow.physical.lower import PhysicalNode
+from windrow.physical.physical_node import PhysicalNode
 
 Held: TypeAlias = tuple[KeepSynopsis, Summaries] | tuple[KeepJoin, JoinSummaries]
 

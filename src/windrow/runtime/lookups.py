@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary, Segment, concat, rows_to_arrow
 from windrow.errors import WindrowError
-from windrow.physical.lower import LOOKED_UP, Lowering, PhysicalNode
+from windrow.physical.lower import Lowering
+from windrow.physical.physical_node import LOOKED_UP, PhysicalNode
 from windrow.plan.nodes import GroupsLookup, JoinLookup, Limit, Node, Sort, WindowLookup
 from windrow.runtime.bounds import with_bounds
 from windrow.runtime.held import Held

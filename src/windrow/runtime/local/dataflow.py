@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from windrow.batch import Batch, Dictionary, Segment
-from windrow.physical.lower import Lowering, PhysicalNode
+from windrow.physical.lower import Lowering
+from windrow.physical.physical_node import PhysicalNode
 from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Node
 

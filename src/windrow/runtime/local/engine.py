@@ -20,7 +20,7 @@ from windrow.cql import Create, Drop, TableChange
 from windrow.errors import WindrowError
 from windrow.optimizer.looked_up import covered
 from windrow.physical.closings import closings_of
-from windrow.physical.lower import contents_of
+from windrow.physical.physical_node import contents_of
 from windrow.physical.strategy import Strategy
 from windrow.physical.together import running_together
 from windrow.plan.explain import Explanation

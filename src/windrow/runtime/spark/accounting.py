@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from windrow.batch import Dictionary
-from windrow.physical.lower import PhysicalNode
+from windrow.physical.physical_node import PhysicalNode
 from windrow.plan.nodes import Stream
 from windrow.runtime.spark.running import Graph, Metric, RunningPlan
 

@@ -19,7 +19,8 @@ from windrow.batch.shards import ONLY_SHARD, Shard
 from windrow.catalog import Connector, StreamEntry, TableEntry
 from windrow.physical.closings import closings_of
 from windrow.physical.exchanges import is_on_one_shard, stage_of
-from windrow.physical.lower import Lowering, PhysicalNode, plan_digest
+from windrow.physical.lower import Lowering
+from windrow.physical.physical_node import PhysicalNode, plan_digest
 from windrow.physical.strategy import Strategy
 from windrow.plan.explain.operators import describe_operator
 from windrow.plan.nodes import Exchange, GroupBy, KeptGroups, KeptSynopsis, Node, Stream, Table, Windowed

@@ -18,7 +18,7 @@ from windrow.batch.row_order import in_row_order
 from windrow.batch.shards import Shard
 from windrow.batch.transport import from_bytes, to_bytes
 from windrow.physical.closings import closings_of
-from windrow.physical.lower import contents_of
+from windrow.physical.physical_node import contents_of
 from windrow.plan.nodes import Stream, below_exchange
 from windrow.runtime.local.intake import Aside, contradiction
 from windrow.runtime.local.sources import source_of
