@@ -15,7 +15,7 @@ import pyarrow as pa
 from sql_oracle import Row, answer_at, in_view, stream_order
 
 from windrow.batch import arrow_type
-from windrow.plan.analysis.refreshes import slides_below, windows_below
+from windrow.plan.analysis.refreshes import slides_below
 from windrow.plan.nodes import (
     Alias,
     AppendOnly,
@@ -164,11 +164,12 @@ def reports(plan: OutputStream | AppendOnly, world: World) -> dict[int, Bag]:
 
 
 def _continuous(plan: Node) -> Node:
-    windows = {found for found in windows_below(plan) if isinstance(found.window.slide, int)}
+    """Without the slides of the windows that decide when it refreshes: those with no other window above them."""
 
     def of(node: Node) -> Node:
-        if isinstance(node, Windowed) and node in windows:
-            return Windowed(node.input, replace(node.window, slide=None))
+        if isinstance(node, Windowed):
+            is_periodic = isinstance(node.window.slide, int)
+            return Windowed(node.input, replace(node.window, slide=None)) if is_periodic else node
         return node if isinstance(node, OutputStream) else node.with_inputs(*map(of, node.inputs))
 
     return of(plan)
