@@ -21,7 +21,7 @@ test: setup ## run the tests, two files at a time; ARGS="-k name" picks some
 
 soak: setup ## kill drivers, fill disks and memory; then generated tests with new seeds until one fails or Ctrl-C
 	@$(BIN)/python scripts/soak.py
-	@while HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -x $(SOAKED); do :; done
+	@while HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -x --timeout 0 $(SOAKED); do :; done
 
 check: setup ## format, lint, types, layers: what must hold besides the tests
 	$(BIN)/python -m ruff format --check .
