@@ -66,8 +66,8 @@ class Summaries(Parts):
 
     @property
     def newest_of_all(self) -> int:
-        """The time of the last row of all."""
-        return int(self.newest["time"].max(initial=-FOREVER))
+        """The time of the last row of all groups that are known."""
+        return int(self.newest["time"][self.groups.known()].max(initial=-FOREVER))
 
     def parts(self) -> Mapping[str, Part]:
         apart: dict[str, Part] = {f"apart{place}": one for place, one in self.apart.items()}
