@@ -22,18 +22,15 @@ from windrow.catalog import QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop, Set, TableChange
 from windrow.errors import CheckpointError, WindrowError
-from windrow.optimizer.looked_up import covered, synopsis_below, with_lookups
-from windrow.physical.exchanges import distributed, distributed_lookup, results_meet
-from windrow.physical.strategy import Strategy
-from windrow.physical.together import running_together
+from windrow.optimizer.looked_up import covered, synopsis_below
+from windrow.physical.exchanges import results_meet
 from windrow.plan.analysis.source_columns import source_columns
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.explain import Distribution, Explanation
 from windrow.plan.explain.sharing import shares
-from windrow.plan.nodes import Node, Stream
+from windrow.plan.nodes import Node
 from windrow.plan.pattern import Pattern
 from windrow.plan.user_aggregate import UserAggregate
-from windrow.runtime.local.refreshes import refresh_slide
 from windrow.runtime.lookup_query import LookupQuery
 from windrow.runtime.lookups import LookedUp, answered
 from windrow.runtime.modes import Mode, usual_mode
@@ -48,6 +45,7 @@ from windrow.runtime.spark.log import Log, feed_sinks, publish
 from windrow.runtime.spark.messages import Done
 from windrow.runtime.spark.outcome import outcome
 from windrow.runtime.spark.query import Query
+from windrow.runtime.spark.query_plans import QueryPlans
 from windrow.runtime.spark.reading import columns_read, readings
 from windrow.runtime.spark.running import RunningPlan, RunningQuery, query_key
 from windrow.runtime.spark.shard_state import read_answer
@@ -72,10 +70,11 @@ class Driver:
         self.shards = self._checkpoint.open(shards, otherwise)
         self._lock = threading.RLock()
         self._recovered = frozenset(self._checkpoint.recovered_aggregates())
-        distribution = Distribution(self.shards, self._spread, self._reading)
+        distribution = Distribution(self.shards, lambda query, plan: self._plans.spread(query, plan), self._reading)
         self.session = Session(None, self._own_aggregates(), distribution, self._keep)
         self.register_aggregate, self.failures = self.session.register_aggregate, self.session.failures
         self.session.running = self._sharing_plans
+        self._plans = QueryPlans(self.session)
         self._queries: dict[str, Query | LookupQuery] = {}
         self._statements = Statements(self._checkpoint)
         self._log = Log(self._checkpoint)
@@ -281,7 +280,7 @@ class Driver:
         assert isinstance(entry, QueryEntry)
         number = self._created[name.lower()]
         known = next((one for one in self._plan.queries if one.statement == number), None)
-        return known or self._running(entry, number)
+        return known or self._plans.running(entry, number, self._newest)
 
     def _say(self, statement: Said) -> None:
         """Write a statement down, then act on it; what cannot run is taken back."""
@@ -300,7 +299,7 @@ class Driver:
         entry = statement.entry
         if isinstance(entry, QueryEntry):
             assert entry.plan is not None
-            self._running(entry, 0)
+            self._plans.running(entry, 0, self._newest)
             if entry.sink is not None and entry.sink.name in FILES:
                 check_folder(entry.sink, again=False)
 
@@ -435,11 +434,12 @@ class Driver:
         known = {one.statement: one for one in self._plan.queries}
         numbers = {entry.name.lower(): self._created[entry.name.lower()] for entry in catalog.entries(QueryEntry)}
         wanted = (
-            known.get(numbers[entry.name.lower()]) or self._running(entry, numbers[entry.name.lower()])
+            known.get(numbers[entry.name.lower()])
+            or self._plans.running(entry, numbers[entry.name.lower()], self._newest)
             for entry in catalog.entries(QueryEntry)
         )
         fed = [self._in_asked_forms(query) for query in wanted if self._is_fed(query)]
-        queries = tuple(self._sharing(fed, new=[query for query in fed if query.statement not in known]))
+        queries = tuple(self._plans.sharing(fed, new=[query for query in fed if query.statement not in known]))
         if (streams, tables, queries) != (self._plan.streams, self._plan.tables, self._plan.queries):
             self._plan = RunningPlan(self._plan.version + 1, self.shards, streams, tables, queries)
             self._checkpoint.log_plan(self._plan)
@@ -452,69 +452,10 @@ class Driver:
         plans = {query.name.lower(): query.lookup or query.plan for query in self._plan.queries}
         return {name: plan for name, plan in plans.items() if shares(plan)}
 
-    def _sharing(self, queries: Sequence[RunningQuery], new: Sequence[RunningQuery]) -> Iterator[RunningQuery]:
-        """Queries that start together share synopses and slices, for as long as they run."""
-        together: dict[tuple[int, Strategy, bool], list[RunningQuery]] = {}
-        for query in new:
-            together.setdefault((query.start, query.strategy, query.lookup is not None), []).append(query)
-        shared: dict[int, RunningQuery] = {}
-        for (_, strategy, is_lookup), members in together.items():
-            found = self._looking_up(members) if is_lookup else self._slicing(members, strategy)
-            shared |= {query.statement: query for query in found}
-        return (shared.get(query.statement, query) for query in queries)
-
-    def _looking_up(self, members: Sequence[RunningQuery]) -> Iterator[RunningQuery]:
-        plans = with_lookups([self._optimized(query) for query in members], self.session.catalog.statistics)
-        for query, plan in zip(members, plans, strict=True):
-            yield _looking_up(query, distributed_lookup(plan, query.strategy))
-
-    def _slicing(self, members: Sequence[RunningQuery], strategy: Strategy) -> Iterator[RunningQuery]:
-        plans = self._running_together([self._optimized(query) for query in members], strategy)
-        for query, plan in zip(members, plans, strict=True):
-            yield replace(query, plan=self._placed(query.name, plan, strategy))
-
-    def _optimized(self, query: RunningQuery) -> Node:
-        return self._queries[query.name.lower()].plan
-
-    def _running(self, entry: QueryEntry, number: int) -> RunningQuery:
-        """A query that starts with the next batch: with the rows that are later than all that have come."""
-        assert entry.plan is not None
-        optimized = self.session.optimized(entry.plan)
-        strategy = Strategy(self.session.catalog.setting("strategy"))
-        newest = max((self._newest(name) for name in _streams_of(optimized)), default=BEGINNING)
-        start = BEGINNING if newest == BEGINNING else newest + 1
-        if entry.is_on_lookup:
-            (plan,) = with_lookups([optimized], self.session.catalog.statistics)
-            query = RunningQuery(entry.name, plan, start, strategy, statement=number)
-            return _looking_up(query, distributed_lookup(plan, strategy))
-        slide = refresh_slide(optimized)
-        form = sink_form(entry.sink, optimized, slide)
-        plan = self._spread(entry.name, optimized)
-        forms = () if form.mode in (Mode.CHANGELOG, usual_mode(slide)) else (form,)
-        return RunningQuery(entry.name, plan, start, strategy, slide, entry.sink, number, forms)
-
     def columns_read(self, stream: StreamEntry) -> list[str]:
         """The columns of a stream that the queries read, and those that place its rows in time."""
         plans = [self._running_query(query.name).plan for query in self._queries.values()]
         return columns_read(stream, source_columns(plans).get(stream.name.lower(), frozenset()))
-
-    def _spread(self, query: str | None, optimized: Node) -> Node:
-        """The plan of a query with exchanges; rows for upserts meet by their key."""
-        entry = None if query is None else self.session.catalog.get(query)
-        if isinstance(entry, QueryEntry) and entry.is_on_lookup:
-            return distributed_lookup(optimized, Strategy(self.session.catalog.setting("strategy")))
-        strategy = Strategy(self.session.catalog.setting("strategy"))
-        (plan,) = self._running_together([optimized], strategy)
-        return self._placed(query, plan, strategy)
-
-    def _running_together(self, plans: Sequence[Node], strategy: Strategy) -> list[Node]:
-        catalog = self.session.catalog
-        return running_together(plans, strategy, catalog.statistics, catalog.setting("optimizer") == "on")
-
-    def _placed(self, query: str | None, plan: Node, strategy: Strategy) -> Node:
-        entry = None if query is None else self.session.catalog.get(query)
-        form = sink_form(entry.sink if isinstance(entry, QueryEntry) else None, plan, refresh_slide(plan))
-        return distributed(plan, strategy, form.key if form.mode is Mode.UPSERT else None)
 
     def _reading(self, plan: Node) -> tuple[str, ...]:
         """How the streams of a plan are read."""
@@ -549,12 +490,3 @@ class Driver:
             names = ", ".join(entry.name for entry in self.session.catalog.entries(StreamEntry))
             raise WindrowError(f"there is no stream {name}", f"streams here: {names or 'none'}")
         return found
-
-
-def _looking_up(query: RunningQuery, lookup: Node) -> RunningQuery:
-    """What runs is the synopsis; the rest is computed when somebody asks."""
-    return replace(query, plan=synopsis_below(lookup), lookup=lookup)
-
-
-def _streams_of(plan: Node) -> set[str]:
-    return {node.name.lower() for node in plan.walk() if isinstance(node, Stream)}
