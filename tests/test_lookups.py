@@ -10,6 +10,7 @@ import pytest
 from shard_runs import ShardsInProcess
 
 import windrow
+from windrow.errors import WindrowError
 
 TIMES = (1, 3, 5, 6, 8, 13, 17, 18, 30)
 CHANGES = (("INSERT INTO n VALUES (1, 'one')", 5), ("UPDATE n SET name = 'uno' WHERE k = 1", 13))
@@ -76,3 +77,15 @@ def test_the_table_is_looked_up_at_the_time_of_the_row(form: str, window: str, s
         engine.run()
         assert met(query.changes()) == wanted, where
         engine.close()
+
+
+@pytest.mark.parametrize("window", ["RANGE 10 SECONDS SLIDE 5 SECONDS", "RANGE FROM 12 SECONDS TO 4 SECONDS AGO"])
+def test_rows_with_lifetimes_that_are_shown_later_are_refused(window: str) -> None:
+    engine = windrow.connect(local=True)
+    engine.sql("""
+        CREATE STREAM s (ts TIMESTAMP, k INT, lives INTERVAL) TIMESTAMP BY ts LIFETIME BY lives;
+        CREATE TABLE n (k INT, name STRING, PRIMARY KEY (k)) NON RETROACTIVE
+    """)
+    engine.query("SELECT s.k, n.name FROM s [RANGE 10 SECONDS], n WHERE s.k = n.k")
+    with pytest.raises(WindrowError, match="leave SLIDE or AGO away"):
+        engine.query(f"SELECT s.k, n.name FROM s [{window}], n WHERE s.k = n.k")

@@ -12,8 +12,9 @@ from windrow.cql.syntax import Relation, span_of
 from windrow.errors import CqlMeaningError, Span
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.analysis.update_pattern import update_pattern
-from windrow.plan.nodes import AntiJoin, Filter, Join, JoinKind, Node, SemiJoin, Sort, Table
+from windrow.plan.nodes import AntiJoin, Filter, Join, JoinKind, Node, SemiJoin, Sort, Stream, Table, Windowed
 from windrow.plan.pattern import Pattern
+from windrow.plan.windows import RangeAgo
 
 
 def check_tables(plan: Node, tree: exp.Expr) -> None:
@@ -50,10 +51,22 @@ def _check_join(node: Join | SemiJoin | AntiJoin, tree: exp.Expr) -> None:
     if _keeps_table_rows(node, left_table):
         hint = "keep the rows of the stream instead, or create the table without NON RETROACTIVE"
         raise CqlMeaningError(f"rows of {name} that meet no stream tuple have no time", span, hint)
+    late = next((found for found in stream.walk() if _shows_lifetimes_later(found)), None)
+    if late is not None:
+        hint = "leave SLIDE or AGO away, or create the table without NON RETROACTIVE"
+        message = f"{name} is non-retroactive and cannot be looked up where a window shows rows with LIFETIME later"
+        raise CqlMeaningError(message, span, hint)
     if update_pattern(stream) is Pattern.STR and not _computable_below(stream):
         hint = f"join {name} with the stream in a sub-query below that, or create it without NON RETROACTIVE"
         message = f"{name} is non-retroactive and cannot be joined above results that are taken back (STR)"
         raise CqlMeaningError(message, span, hint)
+
+
+def _shows_lifetimes_later(node: Node) -> bool:
+    """The lookup belongs to the row's own time, and cannot be moved below a window that also cuts lifetimes."""
+    if not isinstance(node, Windowed) or not isinstance(node.input, Stream) or node.input.lifetime is None:
+        return False
+    return isinstance(node.window.slide, int) or isinstance(node.window.extent, RangeAgo)
 
 
 def _keeps_table_rows(node: Join | SemiJoin | AntiJoin, left_table: bool) -> bool:
