@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import atexit
 import os
+from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, settings
+
+# Workers of Spark import the tests from where this process has them; the Java machine hands on what it began with.
+_TESTS = Path(__file__).parent
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(_TESTS.parent / "src"), str(_TESTS), str(_TESTS / "spark"), os.environ.get("PYTHONPATH", "")])
+)
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 _NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import killed_run
 import pytest
 from interrupted import Came
-from killed_run import SOURCE, TESTS
 from pyspark.sql import SparkSession
 
 from windrow.runtime.spark.spark_session import own_session
@@ -18,9 +15,6 @@ from windrow.runtime.spark.spark_session import own_session
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A session in this process on two cores, with what `windrow.connect` would set."""
-    # Workers import the package and the tests from where this process has them.
-    paths = [SOURCE, TESTS, str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
-    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     session = own_session("local[2]")
     yield session
     session.stop()
