@@ -16,8 +16,8 @@ setup: ## make .venv with the locked dependencies; install Java when it is missi
 demo: setup ## run eight queries over network traffic on Spark, live in the terminal
 	@$(BIN)/windrow demo
 
-test: setup ## run the tests, two files at a time; ARGS="-k name" picks some
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+test: setup ## run the tests, two files at a time, those on Spark early; ARGS="-k name" picks some
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 soak: setup ## kill drivers, fill disks and memory; then generated tests with new seeds until one fails or Ctrl-C
 	@$(BIN)/python scripts/soak.py
