@@ -40,9 +40,9 @@ from windrow.operators.sampling import Refreshed
 from windrow.operators.sub_windows import SubWindows
 from windrow.operators.table_input import TableInput
 from windrow.physical.internal import followed
-from windrow.physical.lower_base import LoweringBase
 from windrow.physical.lower_groups import GroupLowering, counted
 from windrow.physical.lower_joins import JoinLowering
+from windrow.physical.lower_under_strategy import LoweringUnderStrategy
 from windrow.physical.physical_node import LOOKED_UP, PhysicalNode, contents_of, plan_digest
 from windrow.physical.strategy import Strategy, structure_kind
 from windrow.physical.windows import lifetime_ordinal, window_operators
@@ -65,7 +65,7 @@ class Lowering(GroupLowering, JoinLowering):
         self,
         dictionary: Dictionary,
         strategy: Strategy = Strategy.UPA,
-        direct: LoweringBase | None = None,
+        direct: LoweringUnderStrategy | None = None,
         shard: Shard = ONLY_SHARD,
     ) -> None:
         is_nt = strategy is Strategy.NT

@@ -16,7 +16,7 @@ from windrow.operators.slice_summaries import SliceSummaries
 from windrow.operators.sub_windows import LastSubWindows
 from windrow.physical.aggregates import accumulator, cut_of, merged, partial_of, times_of, values_of
 from windrow.physical.expressions import ExpressionCompiler
-from windrow.physical.lower_base import LoweringBase
+from windrow.physical.lower_under_strategy import LoweringUnderStrategy
 from windrow.physical.physical_node import PhysicalNode
 from windrow.physical.slices import slice_columns
 from windrow.physical.strategy import Strategy, structure_kind
@@ -29,7 +29,7 @@ from windrow.plan.windows import Range
 from windrow.synopses.distinct_registers import codes_of
 
 
-class GroupLowering(LoweringBase):
+class GroupLowering(LoweringUnderStrategy):
     def _group_by(self, plan: nodes.GroupBy) -> PhysicalNode:
         """Keys and arguments are computed first; the kernel groups columns."""
         compiler = self._compiler(plan.input.schema)

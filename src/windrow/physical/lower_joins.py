@@ -23,7 +23,7 @@ from windrow.operators import (
 from windrow.operators.operator import Predicate
 from windrow.operators.punctuated import PunctuatedJoin
 from windrow.physical.join_keys import JoinKeys, join_keys
-from windrow.physical.lower_base import LoweringBase
+from windrow.physical.lower_under_strategy import LoweringUnderStrategy
 from windrow.physical.physical_node import PhysicalNode
 from windrow.physical.strategy import Strategy, structure_kind
 from windrow.plan import nodes
@@ -36,7 +36,7 @@ from windrow.state import StructureKind
 from windrow.types import BOOLEAN
 
 
-class JoinLowering(LoweringBase):
+class JoinLowering(LoweringUnderStrategy):
     def _keys(self, plan: nodes.SemiJoin | nodes.AntiJoin, condition: Expression | None) -> JoinKeys:
         return join_keys(condition, plan.left.schema, plan.right.schema)
 

@@ -16,10 +16,10 @@ from windrow.plan.pattern import Pattern
 from windrow.plan.schema import Schema
 
 
-class LoweringBase:
+class LoweringUnderStrategy:
     """Lowers plans under one strategy."""
 
-    def __init__(self, dictionary: Dictionary, strategy: Strategy, direct: LoweringBase | None) -> None:
+    def __init__(self, dictionary: Dictionary, strategy: Strategy, direct: LoweringUnderStrategy | None) -> None:
         """`direct` is for what must not be told by negative tuples; None when this one tells nothing so."""
         self._dictionary, self._strategy = dictionary, strategy
         self._direct = self if direct is None else direct
