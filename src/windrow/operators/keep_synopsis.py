@@ -56,10 +56,6 @@ class Summaries(Parts):
         return len(self.synopsis.elements) + len(self.groups) * len(self.apart)
 
     @property
-    def nbytes(self) -> int:
-        return self.synopsis.nbytes + sum(one.nbytes for one in self.beside)
-
-    @property
     def beside(self) -> list[Apart | ThresholdIndex]:
         """What is kept without positions."""
         return [*self.apart.values(), *self.indexes.values()]

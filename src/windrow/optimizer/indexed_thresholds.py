@@ -13,7 +13,7 @@ from math import gcd
 from typing import NamedTuple
 
 from windrow.optimizer.looked_up import choice_of, edges_of
-from windrow.plan.analysis.lookups import LookupForm, groups_of, lookup_form, synopses_of, thresholds_of
+from windrow.plan.analysis.lookups import LookupForm, groups_of, lookup_form, thresholds_of
 from windrow.plan.analysis.rates import Rates, Statistics
 from windrow.plan.analysis.synopses import Synopsis, Workload, is_indexed
 from windrow.plan.expressions import AggregateCall, Expression, NamedAggregate
@@ -79,9 +79,8 @@ def _threshold_query(place: int, plan: Node) -> _Query | None:
     form = None if groups is None or not groups.keys else lookup_form(plan)
     if not isinstance(form, LookupForm) or not isinstance(form.window.slide, int):
         return None
-    by_position = all(Synopsis.HISTOGRAM not in synopses_of(named.call) for named in form.groups.aggregates)
     thresholds = thresholds_of(plan, form.groups)
-    if not isinstance(form.window.extent, Range) or not thresholds or not by_position:
+    if not isinstance(form.window.extent, Range) or not thresholds:
         return None
     return _Query(place, form, thresholds[0])
 
