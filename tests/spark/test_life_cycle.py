@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -21,6 +22,7 @@ from pyspark.sql import functions as F
 
 import windrow
 from windrow.errors import WindrowError
+from windrow.runtime.spark.scratch import Scratch
 from windrow.units import SECOND
 
 CREATE = "CREATE STREAM s (ts TIMESTAMP, k INT) TIMESTAMP BY ts"
@@ -222,3 +224,21 @@ def test_spark_that_does_not_start(java: str | None, message: str, tmp_path: Pat
     assert finished.stderr.splitlines()[0].startswith("Spark could not be started: ")
     assert message in finished.stderr
     assert "Traceback" not in finished.stderr
+
+
+def test_the_scratch_folder_goes_although_a_task_writes_a_moment_longer() -> None:
+    scratch = Scratch()
+    until = time.monotonic() + 0.5
+
+    def write() -> None:
+        while time.monotonic() < until:
+            with contextlib.suppress(FileNotFoundError):
+                (scratch.path / "shard").mkdir(parents=True, exist_ok=True)
+                (scratch.path / "shard" / str(time.monotonic_ns())).touch()
+
+    cancelled = threading.Thread(target=write)
+    cancelled.start()
+    scratch.remove()
+    cancelled.join()
+    scratch.remove()
+    assert not scratch.path.exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
@@ -30,6 +29,7 @@ from windrow.runtime.spark.driver import Driver
 from windrow.runtime.spark.job import run_job
 from windrow.runtime.spark.router import PACKED
 from windrow.runtime.spark.running import RunningQuery
+from windrow.runtime.spark.scratch import Scratch
 from windrow.runtime.spark.sources import (
     check_named,
     declared_columns,
@@ -64,10 +64,10 @@ class Engine(Driver):
     ) -> None:
         self._owns_spark = spark is None and SparkSession.getActiveSession() is None
         self.spark = prepared(spark or own_session(master))
-        self._scratch = tempfile.TemporaryDirectory(prefix="windrow-")
-        place = checkpoint or str(Path(self._scratch.name) / "checkpoint")
+        self._scratch = Scratch()
+        place = checkpoint or str(self._scratch.path / "checkpoint")
         super().__init__(place, shards, clock, max(1, self.spark.sparkContext.defaultParallelism))
-        self._wake_file = Path(self._scratch.name) / "wake"
+        self._wake_file = self._scratch.path / "wake"
         self._frames: dict[str, DataFrame] = {}
         self._read: dict[str, list[str]] = {}  # the columns of DataFrames that are read at present
         self._last_push = 0
@@ -225,9 +225,9 @@ class Engine(Driver):
     def close(self) -> None:
         self.stop()
         self.session.close()
-        self._scratch.cleanup()
         if self._owns_spark:
             self.spark.stop()
+        self._scratch.remove()
 
     def _take_up(self, statement: Create) -> None:
         """A name is for one source: Spark finds its place in a source by it, also after the stream was dropped."""
