@@ -279,7 +279,9 @@ def _mixed_two_stacks(
         elif width[i] > 0:
             found[0, 1] = 0
             g = width[i]
-            two_stacks.lookup_one(g, first[g], next[g], 0, 1, none, offset, size, rows, middle, back, found, 0)
+            two_stacks.lookup_one(
+                g, first[g], next[g], 0, 1, none, offset, size, first, next, rows, middle, back, found, 0
+            )
             total += found[0, 1]
     return total
 

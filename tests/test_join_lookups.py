@@ -30,8 +30,9 @@ from windrow.plan.analysis.join_synopses import (
 )
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import KeptJoin
-from windrow.runtime.local import Engine, rechoosing
-from windrow.runtime.local.rechoosing_joins import RechoosingJoin
+from windrow.runtime import rechoosing
+from windrow.runtime.local import Engine
+from windrow.runtime.rechoosing_joins import RechoosingJoin
 from windrow.synopses import JoinKind
 from windrow.types import BIGINT
 

@@ -19,7 +19,8 @@ from windrow.errors import WindrowError
 from windrow.optimizer import looked_up
 from windrow.plan.analysis import lookups
 from windrow.plan.analysis.synopses import Synopsis
-from windrow.runtime.local import Engine, rechoosing
+from windrow.runtime import rechoosing
+from windrow.runtime.local import Engine
 
 Asked = tuple[str, bool]  # the text of a query, and whether the past can be asked for
 
@@ -110,13 +111,7 @@ def test_what_sql_gives(
 ) -> None:
     """Whatever the planner chooses, and however often it changes its mind."""
     with pytest.MonkeyPatch.context() as patch:
-        if indexed:
-            patch.setattr(looked_up, "is_indexed", lambda *rates: (True, "always"))
-        if watched:
-            patch.setattr(rechoosing, "BETWEEN_LOOKS", 1)
-            patch.setattr("windrow.plan.analysis.synopses._PATIENCE", 1)
-        if kind is not None:
-            _only(patch, kind)
+        _plan(patch, indexed, kind, watched)
         check(Engine(), asked, rows, cuts)
 
 
@@ -127,17 +122,35 @@ def test_what_sql_gives(
     cuts=st.lists(st.integers(0, 24), max_size=4),
     shards=st.sampled_from([1, 3]),
     indexed=st.booleans(),
+    kind=st.sampled_from([None, *Synopsis]),
+    watched=st.booleans(),
 )
 def test_what_sql_gives_on_shards(
-    rows: list[Row], asked: list[Asked], cuts: list[int], shards: int, indexed: bool
+    rows: list[Row],
+    asked: list[Asked],
+    cuts: list[int],
+    shards: int,
+    indexed: bool,
+    kind: Synopsis | None,
+    watched: bool,
 ) -> None:
     """Workers have nothing in memory from batch to batch: all comes from what was written."""
     with pytest.MonkeyPatch.context() as patch:
-        if indexed:
-            patch.setattr(looked_up, "is_indexed", lambda *rates: (True, "always"))
+        _plan(patch, indexed, kind, watched)
         engine = ShardsInProcess(shards, forgetful=True)
         check(engine, asked, rows, cuts)
         engine.close()
+
+
+def _plan(patch: pytest.MonkeyPatch, indexed: bool, kind: Synopsis | None, watched: bool) -> None:
+    """Let the planner always take an index, have no choice of forms, or look at its choice all the time."""
+    if indexed:
+        patch.setattr(looked_up, "is_indexed", lambda *rates: (True, "always"))
+    if watched:
+        patch.setattr(rechoosing, "BETWEEN_LOOKS", 1)
+        patch.setattr("windrow.plan.analysis.synopses._PATIENCE", 1)
+    if kind is not None:
+        _only(patch, kind)
 
 
 def _only(patch: pytest.MonkeyPatch, kind: Synopsis) -> None:
@@ -150,6 +163,55 @@ def _only(patch: pytest.MonkeyPatch, kind: Synopsis) -> None:
 
     patch.setattr(looked_up, "synopses_of", one_of)
     patch.setitem(looked_up._ONLY, kind, f"{kind.value}: no choice")
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (Engine, ["two stacks", "landmarks", "interval"]),
+        (lambda: ShardsInProcess(2), ["two stacks", "interval", "interval"]),
+    ],
+    ids=["one process", "shards"],
+)
+def test_the_form_follows_what_is_asked(make: Any, expected: list[str]) -> None:
+    """One window, then others, then hardly any question; on shards all that is kept is read back every time."""
+    engine = make()
+    engine.sql(DECLARATION)
+    text = "SELECT k, MAX(x) AS most FROM s [RANGE 1 HOUR] GROUP BY k"
+    query = engine.query(f"{text} REFRESH ON LOOKUP", name="q")
+    forms, rows, keys = [], [], [f"k{n}" for n in range(200)]
+    for others, number, questions in ((False, 1_000, 60), (True, 1_000, 60), (False, 10_000, 1)):
+        for _ in range(10):
+            first = len(rows)
+            rows += [{"ts": START + n, "k": keys[n % 200], "x": n * 7 % 1009} for n in range(first, first + number)]
+            engine.push("s", table_of([row | {"y": None} for row in rows[first:]], SCHEMA))
+            engine.step()
+            for ask in range(questions):
+                engine.lookup(text.replace("1 HOUR", f"{ask + 1} MILLISECONDS")) if others else query.answer()
+        forms.append(str(query.explain()).split("MAX(s.x) in ")[1].split(":")[0])
+        most: dict[str, int] = {}
+        for row in rows[:-1]:
+            most[row["k"]] = max(row["x"], most.get(row["k"], 0))
+        assert dict(bag(query.answer())) == dict.fromkeys(most.items(), 1)
+    assert forms == expected
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("memory", "expected"),
+    [
+        ("unlimited", "in two stacks: "),
+        ("'80 MB'", "in basic interval: one pass"),
+        ("'80 MB'", "; two stacks would cost less and does not fit into 80 MB"),
+        ("'1 kB'", "; nothing fits into 1 kB, this is the smallest"),
+    ],
+)
+def test_a_synopsis_keeps_within_its_memory(memory: str, expected: str) -> None:
+    engine = Engine()
+    engine.sql(DECLARATION)
+    engine.sql(f"SET synopsis_memory = {memory}")
+    query = engine.query("SELECT k, MAX(x) FROM s [RANGE 1 HOUR] GROUP BY k REFRESH ON LOOKUP")
+    assert expected in str(query.explain())
 
 
 def test_a_query_is_found_in_what_is_kept_for_others() -> None:

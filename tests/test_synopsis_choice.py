@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from windrow.plan.aggregate_class import AggregateClass, Traits
 from windrow.plan.aggregates import AGGREGATES, aggregate_call, traits_of
-from windrow.plan.analysis.synopses import Synopsis, Watch, Workload, alternatives, chosen, partitions
+from windrow.plan.analysis.synopses import Synopsis, Watch, Workload, alternatives, chosen
 from windrow.plan.expressions import Column
-from windrow.synopses.landmark import partitions as kept_partitions
 from windrow.types import BIGINT
 
 SUM = Traits(AggregateClass.DISTRIBUTIVE, True, True)
@@ -23,7 +22,8 @@ workloads = st.builds(
     lookups=st.floats(0, 1e6),
     widths=st.lists(st.integers(1, 10_000), min_size=1, max_size=20).map(tuple),
     together=st.integers(1, 100),
-    longest=st.integers(0, 20_000),
+    are_suffixes=st.booleans(),
+    kept=st.integers(0, 20_000),
     groups=st.integers(1, 1000),
 )
 
@@ -49,10 +49,11 @@ def test_classes_of_the_built_in_aggregates():
     "traits, workload, expected",
     [
         (SUM, Workload(1e5, 1e5, MANY), Synopsis.RUNNING),
-        (SUM, Workload(1.0, 1e6, (10, 20)), Synopsis.MATERIALIZE_ALL),
+        (SUM, Workload(1.0, 1e6, (10, 20)), Synopsis.RUNNING),
         (MAX, Workload(1e5, 1e5, (1000,)), Synopsis.TWO_STACKS),
         (MAX, Workload(1e5, 1e5, MANY), Synopsis.INTERVAL),
-        (MAX, Workload(1e3, 1e5, (900, 1000, 1100, 1200)), Synopsis.LANDMARK),
+        (MAX, Workload(1e3, 1e5, (900, 1000, 1100, 1200)), Synopsis.LANDMARKS),
+        (MAX, Workload(1e3, 1e5, (1000,), are_suffixes=False), Synopsis.LANDMARKS),
         (MAX, Workload(1e5, 10.0, MANY), Synopsis.BASIC_INTERVAL),
         # Thesis 8.3.1: a basic interval synopsis is the better one from b / log b queries at a time.
         (MAX, Workload(1e3, 1e5, MANY, together=1000), Synopsis.BASIC_INTERVAL),
@@ -78,11 +79,6 @@ def test_a_choice_is_the_cheapest_that_fits_and_says_why(workload, subtractable)
     tight = chosen(traits, Workload(**{**vars(workload), "memory": 1.0}))
     assert tight.bytes == min(other.bytes for other in others)
     assert "nothing fits into 1 bytes" in tight.reason
-
-
-@given(widths=st.lists(st.integers(1, 10**6), min_size=1, max_size=30))
-def test_planner_and_synopsis_deal_widths_to_the_same_partitions(widths):
-    assert partitions(widths) == [largest for _, largest in kept_partitions(widths)]
 
 
 def test_the_thesis_break_even_of_the_basic_interval_synopsis():

@@ -225,8 +225,12 @@ class Session:
     def _as_it_will_run(self, name: str | None, optimized: Node) -> Node:
         entry = None if name is None else self.catalog.get(name)
         if isinstance(entry, QueryEntry) and entry.is_on_lookup:
-            (optimized,) = with_lookups([optimized], self.catalog.statistics)
+            (optimized,) = self.looked_up([optimized])
         return optimized if self._distribution is None else self._distribution.spread(name, optimized)
+
+    def looked_up(self, plans: Sequence[Node]) -> list[Node]:
+        """Plans of queries that are looked up and start together, over the synopses that they share."""
+        return with_lookups(plans, self.catalog.statistics, self.catalog.synopsis_memory)
 
     def optimized(self, plan: Node) -> Node:
         """The plan that runs: rewritten by the optimizer unless it is set off."""
@@ -297,7 +301,7 @@ def _show_functions(catalog: Catalog) -> _Listing:
 
 
 def _show_settings(catalog: Catalog) -> _Listing:
-    rows = [(s.name, catalog.setting(s.name), " | ".join(s.choices), s.meaning) for s in SETTINGS.values()]
+    rows = [(s.name, catalog.setting(s.name), " | ".join(s.values), s.meaning) for s in SETTINGS.values()]
     return ("setting", "value", "choices", "meaning"), rows
 
 

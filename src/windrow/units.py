@@ -45,6 +45,26 @@ _FRACTION = re.compile(r"\.(\d{1,6})(?!\d)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
+_SIZES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,3})?)\s*([A-Za-z]+)")
+
+
+def parse_size(text: str) -> int:
+    """`64 MB` as bytes; ValueError says what is wrong."""
+    part = _SIZE.fullmatch(text.strip())
+    if part is None or part[2].upper() not in _SIZES:
+        raise ValueError(f"{text.strip()!r} is not a size; write it such as '64 MB'")
+    return int(float(part[1]) * _SIZES[part[2].upper()])
+
+
+def format_size(number: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} GB"
+
+
 def parse_duration(text: str) -> Duration:
     """`1 hour 30 minutes` as microseconds; ValueError says what is wrong."""
     position, total = 0, 0

@@ -17,10 +17,12 @@ from windrow.synopses import (
     Daba,
     Interval,
     Landmark,
+    NestedLandmarks,
     Running,
     SearchTree,
     SharedSynopsis,
     TwoStacks,
+    maximum,
     sum_of_doubles,
     sum_of_integers,
 )
@@ -29,7 +31,7 @@ from windrow.synopses.landmark import partitions
 from windrow.types import BIGINT, DOUBLE
 
 SUM = next(case for case in CASES if case.name == "sum of integers")
-KINDS = (Running, Interval, BasicInterval, SearchTree, TwoStacks, Daba)
+KINDS = (Running, Interval, BasicInterval, NestedLandmarks, SearchTree, TwoStacks, Daba)
 
 
 def whole(synopsis: SharedSynopsis) -> list:
@@ -92,7 +94,7 @@ def test_memory_follows_what_is_kept(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("other", [Interval, BasicInterval, Running])
+@pytest.mark.parametrize("other", [Interval, BasicInterval, NestedLandmarks, TwoStacks, Running])
 @given(rows=bursts(st.integers(-9, 9)), cut=st.integers(0, 30))
 def test_one_synopsis_becomes_another_without_a_wrong_answer(kind, other, rows, cut):
     synopsis, now = SharedSynopsis([kind(SUM.make())]), 0
@@ -109,6 +111,22 @@ def test_one_synopsis_becomes_another_without_a_wrong_answer(kind, other, rows, 
             stays.expire_until(cut)
             synopsis = synopsis.converted([other(SUM.make())])
         assert whole(synopsis) == whole(stays)
+
+
+@pytest.mark.parametrize("kind", [Interval, BasicInterval, NestedLandmarks, TwoStacks])
+def test_spans_of_long_rings(kind):
+    random, synopsis = np.random.default_rng(3), SharedSynopsis([kind(maximum(BIGINT))])
+    values = random.integers(-(10**6), 10**6, (3, 6_000))
+    for begin in range(0, 6_000, 500):
+        group, time = np.repeat(np.arange(3), 500), np.tile(np.arange(begin, begin + 500), 3)
+        synopsis.insert(group, time, [(Column(BIGINT, values[:, begin : begin + 500].ravel()),)])
+        synopsis.expire_until(begin - 3_000)
+        lowest, end = max(0, begin - 3_000), begin + 500
+        begins = random.integers(lowest, end, 200)
+        ends = np.where(random.integers(0, 2, 200), end, random.integers(begins + 1, end + 1))
+        groups = random.integers(0, 3, 200)
+        (found,) = synopsis.lookup_by_time(groups, begins, ends)
+        assert found.values.tolist() == [values[g, b:e].max() for g, b, e in zip(groups, begins, ends, strict=True)]
 
 
 def test_example_3_1_an_interval_is_a_union_of_base_intervals():

@@ -17,6 +17,7 @@ from windrow.synopses import (
     Interval,
     Landmark,
     Materialized,
+    NestedLandmarks,
     Quantile,
     Running,
     SearchTree,
@@ -26,9 +27,9 @@ from windrow.synopses import (
 from windrow.types import BIGINT
 from windrow.units import FOREVER
 
-ANY_WINDOW = (Interval, BasicInterval, SearchTree)
+ANY_WINDOW = (Interval, BasicInterval, NestedLandmarks, TwoStacks, SearchTree)
 KEPT = [(kind, case) for kind in ANY_WINDOW for case in CASES] + [(Running, case) for case in SUBTRACTABLE]
-ONE_WINDOW = [(kind, case) for kind in (TwoStacks, Daba) for case in CASES]
+ONE_WINDOW = [(Daba, case) for case in CASES]
 HORIZON = 15
 windows = st.lists(st.tuples(st.integers(0, 4), st.integers(0, HORIZON), st.integers(0, 8)), min_size=1, max_size=6)
 
@@ -262,7 +263,7 @@ def test_windows_that_are_not_covered_are_refused():
     rolled.roll(int64s([0, 0]), int64s([5, 25]), [(case.column([1, 2]),)], 10)
     with pytest.raises(WindrowError, match="begins at 0, elements are kept since 16"):
         rolled.lookup_by_time(one, one, one + 20)
-    stacks = SharedSynopsis([TwoStacks(case.make())])
-    stacks.insert(int64s([0, 0]), int64s([5, 25]), [(case.column([1, 2]),)])
+    queue = SharedSynopsis([Daba(case.make())])
+    queue.insert(int64s([0, 0]), int64s([5, 25]), [(case.column([1, 2]),)])
     with pytest.raises(WindrowError, match="shorter than what is kept"):
-        stacks.lookup_by_rows(one, one + 1, one)
+        queue.lookup_by_rows(one, one + 1, one)

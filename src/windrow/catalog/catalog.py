@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TypeVar
 
 from windrow.catalog.codec import decode, encode
 from windrow.catalog.entries import Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
 from windrow.catalog.journal import Journal, Record
-from windrow.catalog.settings import SETTINGS
+from windrow.catalog.settings import SETTINGS, UNLIMITED
 from windrow.catalog.statistics import MeasuredStatistics
 from windrow.errors import CatalogError
 from windrow.plan.user_aggregate import UserAggregate
+from windrow.units import parse_size
 
 Kind = TypeVar("Kind", StreamEntry, TableEntry, WindowEntry, QueryEntry)
 _COMPACT_ABOVE = 1_000  # records; below that a rewrite saves nothing
@@ -63,6 +65,12 @@ class Catalog:
 
     def setting(self, name: str) -> str:
         return self._settings[name]
+
+    @property
+    def synopsis_memory(self) -> float:
+        """In bytes."""
+        said = self._settings["synopsis_memory"]
+        return math.inf if said == UNLIMITED else parse_size(said)
 
     def set(self, name: str, value: str) -> None:
         self._settings[name] = value

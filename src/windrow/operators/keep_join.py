@@ -19,7 +19,7 @@ from windrow.batch.dictionary import Dictionary
 from windrow.operators.operator import Parts
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.row_queue import RowQueue
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import Part, Piece
 from windrow.synopses.join import JoinSynopsis
 from windrow.types import Type
 from windrow.units import FOREVER
@@ -40,7 +40,7 @@ class JoinSummaries(Parts):
         self.groups = KeyDirectory()
         self.kept = [column.kept() for column in spec.columns]
         self.waiting = RowQueue()
-        self.pairs = 0  # that have come, for whoever compares with how much is asked
+        self.pairs = 0  # that have come or were read back, for whoever compares with how much is asked
         self.lookups = 0
         self.slices = 0  # that these were over, of the shorter window
         self.later: tuple[int, JoinSummaries] | None = None  # a copy as of a later refresh, for the next question
@@ -56,6 +56,10 @@ class JoinSummaries(Parts):
     def parts(self) -> Mapping[str, Part]:
         kept: dict[str, Part] = {f"kept{place}": one for place, one in enumerate(self.kept)}
         return {"groups": self.groups, "waiting": self.waiting, **kept}
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        super().restore(pieces)
+        self.pairs += len(self.groups) * self.kept[0].longest
 
 
 class JoinQuestion(NamedTuple):

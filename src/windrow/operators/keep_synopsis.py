@@ -19,7 +19,7 @@ from windrow.batch.dictionary import Dictionary
 from windrow.operators.operator import Parts
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import Part, Piece
 from windrow.synopses.apart import Apart
 from windrow.synopses.elements import Spans
 from windrow.synopses.kept import Kept
@@ -39,6 +39,13 @@ class KeptColumn:
     index: Callable[[], ThresholdIndex] | None = None
 
 
+class AskedWindow(NamedTuple):
+    """How far a window reached back, in time or rows, and whether there was nothing behind it."""
+
+    length: int
+    ends_now: bool
+
+
 class Summaries(Parts):
     """Groups, and what is kept of their rows."""
 
@@ -49,8 +56,9 @@ class Summaries(Parts):
         self.synopsis = SharedSynopsis(made, spec.slice)
         self.apart = {place: column.apart() for place, column in enumerate(spec.columns) if column.apart is not None}
         self.indexes = {place: column.index() for place, column in enumerate(spec.columns) if column.index is not None}
-        self.elements = 0  # that have come, for whoever compares with how much is asked
+        self.elements = 0  # that have come or were read back, for whoever compares with how much is asked
         self.lookups = 0
+        self.windows: dict[AskedWindow, int] = {}  # that these were over, and how many positions each has on average
 
     def __len__(self) -> int:
         return len(self.synopsis.elements) + len(self.groups) * len(self.apart)
@@ -69,6 +77,10 @@ class Summaries(Parts):
         apart: dict[str, Part] = {f"apart{place}": one for place, one in self.apart.items()}
         indexes: dict[str, Part] = {f"index{place}": one for place, one in self.indexes.items()}
         return {"groups": self.groups, "newest": self.newest, "synopsis": self.synopsis, **apart, **indexes}
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        super().restore(pieces)
+        self.elements += len(self.synopsis.elements)
 
 
 class Question(NamedTuple):
@@ -159,7 +171,13 @@ class KeepSynopsis:
             present = spans.end > spans.begin if state.synopsis.kept else self._newest(state, group) >= question.begin
             group, spans = group[present], Spans(*(array[present] for array in spans))
         state.lookups += len(group)
+        self._note(state, question, spans)
         return group, self._looked_up(state, question, group, spans)
+
+    def _note(self, state: Summaries, question: Question, spans: Spans) -> None:
+        if state.synopsis.kept and len(spans.group):
+            window = AskedWindow(question.rows or question.now - question.begin, state.synopsis.elements.end_now(spans))
+            state.windows[window] = int((spans.end - spans.begin).mean())
 
     def _asked(self, state: Summaries, question: Question) -> Int64s:
         """The groups to look at."""

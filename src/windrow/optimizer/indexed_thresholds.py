@@ -91,14 +91,14 @@ def _synopsis(asked: _Asked, members: Sequence[_Query], statistics: Statistics) 
     rates = Rates(statistics)
     rate, number = rates.of(groups.input).rate, max(1.0, rates.of(groups).rows)
     questions = sum(SECOND / query.slide for query in members)
-    windows = {query.form.window: query.slide for query in members}  # queries with the same one share its groups
-    is_used, compared = is_indexed(rate, questions, number, sum(SECOND / slide for slide in windows.values()))
+    windows = {query.form.window: query for query in members}.values()  # queries with the same one share its groups
+    is_used, compared = is_indexed(rate, questions, number, sum(SECOND / query.slide for query in windows))
     if not is_used:
         return None
     named = tuple(NamedAggregate(f"kept{place}", call) for place, call in enumerate(calls))
     names = {one.call: one.name for one in named}
-    widths = {max(1, int(rate / number * query.form.reach / SECOND)) for query in members}
-    load = Workload(rate, questions * number, tuple(sorted(widths)), len(members), groups=int(number))
+    widths = [max(1, int(rate / number * query.form.reach / SECOND)) for query in windows]
+    load = Workload(rate, questions * number, tuple(widths), len(members), groups=int(number))
     choices = [choice_of(call, load) for call in calls]
     why = f"{len(members)} thresholds in HAVING: a collective index finds the groups ({compared})"
     reasons = tuple(

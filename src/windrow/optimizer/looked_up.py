@@ -7,6 +7,7 @@ aggregates of all, reaches as far back as the longest window, and is kept in the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import gcd
@@ -23,7 +24,7 @@ from windrow.plan.expressions import AggregateCall, Column, Expression, NamedAgg
 from windrow.plan.functions import conjunction
 from windrow.plan.nodes import Filter, KeptGroups, KeptJoin, KeptSynopsis, Node, Threshold, WindowLookup, below_exchange
 from windrow.plan.rewrite import bottom_up
-from windrow.plan.windows import Range, RangeAgo, Unbounded, Window
+from windrow.plan.windows import Range, RangeAgo, Rows, Unbounded, Window
 from windrow.units import SECOND, format_duration
 
 
@@ -57,22 +58,25 @@ class _Query:
         return thresholds_of(self.plan, self.form.groups) if is_suffix and self.form.groups.keys else ()
 
 
-def with_lookups(plans: Sequence[Node], statistics: Statistics) -> list[Node]:
-    """Plans of queries that are looked up and start together, over the synopses that they share."""
+def with_lookups(plans: Sequence[Node], statistics: Statistics, memory: float = math.inf) -> list[Node]:
+    """Plans of queries that are looked up and start together, over the synopses that they share.
+
+    `memory` is what a synopsis may take, in bytes.
+    """
     queries = [_query(plan) for plan in plans]
     joins = [query for query in queries if isinstance(query, JoinQuery)]
     others = [query for query in queries if isinstance(query, _Query)]
-    found = [*over_join_synopses(joins, statistics), *_over_synopses(others, statistics)]
+    found = [*over_join_synopses(joins, statistics), *_over_synopses(others, statistics, memory)]
     asked = [query.plan for query in joins] + [query.plan for query in others]
     by_plan = dict(zip(asked, found, strict=True))
     return [by_plan[plan] for plan in plans]
 
 
-def _over_synopses(queries: Sequence[_Query], statistics: Statistics) -> list[Node]:
+def _over_synopses(queries: Sequence[_Query], statistics: Statistics, memory: float) -> list[Node]:
     sharing: dict[_Kept, list[_Query]] = {}
     for query in queries:
         sharing.setdefault(query.kept, []).append(query)
-    synopses = {kept: _synopsis(kept, members, statistics) for kept, members in sharing.items()}
+    synopses = {kept: _synopsis(kept, members, statistics, memory) for kept, members in sharing.items()}
     return [_over(query, synopses[query.kept]) for query in queries]
 
 
@@ -122,11 +126,11 @@ def edges_of(window: Window) -> tuple[int, ...]:
     return (slide, extent.length) if isinstance(extent, Range) else (slide, extent.begin, extent.end)
 
 
-def _synopsis(kept: _Kept, members: Sequence[_Query], statistics: Statistics) -> KeptSynopsis:
+def _synopsis(kept: _Kept, members: Sequence[_Query], statistics: Statistics, memory: float) -> KeptSynopsis:
     calls = tuple(dict.fromkeys(named.call for query in members for named in query.form.groups.aggregates))
     reach = 0 if kept.fades else max(query.form.reach for query in members)
     slice = gcd(*(edge for query in members for edge in edges_of(query.form.window))) if kept.sliced else 0
-    load = _workload(members, statistics)
+    load = _workload(members, statistics, memory / len(calls))
     choices = [choice_of(call, load) for call in calls]
     indexes = [_index(call, members, load) for call in calls]
     named = tuple(NamedAggregate(f"kept{number}", call) for number, call in enumerate(calls))
@@ -143,13 +147,16 @@ def _synopsis(kept: _Kept, members: Sequence[_Query], statistics: Statistics) ->
     )
 
 
-def _workload(members: Sequence[_Query], statistics: Statistics) -> Workload:
-    """As expected before anything has been measured."""
+def _workload(members: Sequence[_Query], statistics: Statistics, memory: float) -> Workload:
+    """As expected before anything has been measured; every query asks on its own."""
     rates, groups = Rates(statistics), members[0].form.groups
     rate, number = rates.of(groups.input).rate, max(1.0, rates.of(groups).rows if groups.keys else 1.0)
-    widths = {max(1, _width(query.form, rate / number)) for query in members}
+    widths = {query.form.window: max(1, _width(query.form, rate / number)) for query in members}
+    are_suffixes = all(isinstance(window.extent, Range | Rows) and window.slide is None for window in widths)
     questions = ASKED * len(members)
-    return Workload(rate, questions * number, tuple(sorted(widths)), len(members), groups=int(number))
+    return Workload(
+        rate, questions * number, tuple(widths.values()), are_suffixes=are_suffixes, groups=int(number), memory=memory
+    )
 
 
 def _width(form: LookupForm, rate: float) -> int:

@@ -23,9 +23,11 @@ from windrow.synopses import (
     JoinSynopsis,
     Kept,
     KeptAggregate,
+    NestedLandmarks,
     Quantile,
     Running,
     RunningStates,
+    TwoStacks,
     average_of_decimals,
     average_of_doubles,
     average_of_integers,
@@ -44,6 +46,8 @@ _OF_WORDS: dict[Synopsis, Callable[[KeptAggregate], Kept]] = {
     Synopsis.RUNNING: Running,
     Synopsis.INTERVAL: Interval,
     Synopsis.BASIC_INTERVAL: BasicInterval,
+    Synopsis.LANDMARKS: NestedLandmarks,
+    Synopsis.TWO_STACKS: TwoStacks,
 }
 
 

@@ -23,6 +23,7 @@ from windrow.synopses.join import JoinKind, JoinSynopsis
 from windrow.synopses.kept import Kept
 from windrow.synopses.landmark import Landmark
 from windrow.synopses.materialized import Materialized
+from windrow.synopses.nested_landmarks import NestedLandmarks
 from windrow.synopses.quantile import Quantile
 from windrow.synopses.running import Running
 from windrow.synopses.search_tree import SearchTree
@@ -47,6 +48,7 @@ __all__ = [
     "KeptAggregate",
     "Landmark",
     "Materialized",
+    "NestedLandmarks",
     "Quantile",
     "Running",
     "RunningStates",

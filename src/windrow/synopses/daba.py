@@ -16,10 +16,10 @@ import numpy as np
 
 from windrow.batch.arrays import Int64s, grown
 from windrow.batch.compiled import compiled, inlined
+from windrow.errors import WindrowError
 from windrow.synopses.aggregates import KeptAggregate
 from windrow.synopses.elements import Arrivals, Elements, Moves, Spans, move_rings, places
 from windrow.synopses.kept_words import KeptWords, Operation, Ring
-from windrow.synopses.two_stacks import refuse_parts
 from windrow.synopses.words import Layout, merge, widened
 
 _F, _L, _R, _A, _B, _E = range(6)  # the cuts
@@ -54,7 +54,7 @@ class Daba(KeptWords):
         )
 
     def _found(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        refuse_parts(ring, spans)
+        _refuse_parts(ring, spans)
         return np.asarray(_lookup(*spans, *how, ring.offset, ring.size, ring.rows, self.cuts, self.sides))
 
     def _rolled(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s, spans: Spans) -> Int64s:
@@ -74,6 +74,15 @@ class Daba(KeptWords):
     def _widen(self, elements: Elements, layout: Layout) -> None:
         self.sides = widened(self.sides, self.layout, layout)
         super()._widen(elements, layout)
+
+
+def _refuse_parts(ring: Ring, spans: Spans) -> None:
+    """Only the whole of what is kept is known."""
+    known = spans.group < len(ring.first)
+    group, asked = spans.group[known], spans.end[known] > spans.begin[known]
+    whole = (spans.begin[known] == ring.first[group]) & (spans.end[known] == ring.next[group])
+    if not (whole | ~asked).all():
+        raise WindrowError("a window is shorter than what is kept", "keep an interval synopsis for several windows")
 
 
 @compiled

@@ -185,6 +185,11 @@ class Elements:
         begin = np.maximum(end - oldest, first)
         return Spans(group, np.where(known, begin, 0), np.where(known, np.maximum(end - newest, begin), 0))
 
+    def end_now(self, spans: Spans) -> bool:
+        """Whether nothing has come behind any of the spans."""
+        known = spans.group < self.groups
+        return bool((spans.end[known] == self.next[spans.group[known]]).all())
+
     def everything(self) -> Spans:
         some = np.flatnonzero(self.first < self.next)
         return Spans(some, self.first[some], self.next[some])
@@ -209,6 +214,14 @@ def places(spans: Spans, offset: Int64s, size: Int64s) -> Int64s:
     group, position, _ = single(spans)
     found: Int64s = offset[group] + (position & (size[group] - 1))
     return found
+
+
+def levelled(moves: Moves, used: int) -> tuple[Int64s, int]:
+    """Where rings begin that have a level, as long as they are, for every power of two; and how much is used then."""
+    levels = np.where(moves.new_size > 0, np.log2(np.maximum(moves.new_size, 1)).astype(np.int64) + 1, 0)
+    length = moves.new_size * levels
+    begin = 0 if moves.packed else used
+    return begin + np.cumsum(length) - length, begin + int(length.sum())
 
 
 def _power_of_two(numbers: Int64s) -> Int64s:

@@ -23,7 +23,7 @@ from windrow.batch.arrays import Array, Bools, Int64s, grown
 from windrow.batch.column import WIDE, Column, column, dtype_of, from_order, order_of
 from windrow.batch.compiled import compiled
 from windrow.errors import WindrowError
-from windrow.synopses.elements import Arrivals, Elements, Moves, Spans, places
+from windrow.synopses.elements import Arrivals, Elements, Moves, Spans, levelled, places
 from windrow.synopses.interval import base_intervals
 from windrow.synopses.kept import Kept
 from windrow.types import BINARY, DOUBLE, STRING, DecimalType, Type, is_nested
@@ -81,10 +81,7 @@ class Quantile(Kept):
 
     def move(self, elements: Elements, moves: Moves) -> None:
         self.start = grown(self.start, elements.groups)
-        length = moves.new_size * _levels(moves.new_size)
-        used = 0 if moves.packed else self._used
-        start = used + np.cumsum(length) - length
-        used += int(length.sum())
+        start, used = levelled(moves, self._used)
         runs = np.zeros(used, np.int64) if moves.packed else grown(self.runs, used)
         nulls = np.zeros(moves.places, np.int64) if moves.packed else grown(self.nulls, moves.places)
         _move(*moves[:5], self.start[moves.group], start, elements.first, elements.next,
@@ -114,10 +111,6 @@ class Median(Quantile):
 
     def lookup(self, elements: Elements, spans: Spans) -> Column:
         return self.medians(elements, spans)
-
-
-def _levels(size: Int64s) -> Int64s:
-    return np.where(size > 0, np.log2(np.maximum(size, 1)).astype(np.int64) + 1, 0)
 
 
 @compiled

@@ -4,7 +4,8 @@ The elements of a window are a queue made of two stacks. Each element of the fro
 the end of the front stack; the back stack has one aggregate for all of it. The answer is a merge of two rows. When the
 front is used up, the back becomes the front: one pass, from the newest element to the oldest.
 
-The window is what is kept of a group; shorter windows are refused.
+Any window that ends now and begins in the front is a merge of two rows as well. Others are answered too, by a pass over
+their elements.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s, grown
 from windrow.batch.compiled import compiled, inlined
-from windrow.errors import WindrowError
 from windrow.synopses.aggregates import KeptAggregate
 from windrow.synopses.elements import Arrivals, Elements, Moves, Spans, move_rings, places
 from windrow.synopses.kept_words import KeptWords, Operation, Ring
@@ -36,8 +36,7 @@ class TwoStacks(KeptWords):
         _insert(*arrivals, rows, *how, *ring, self.middle, self.back)
 
     def _found(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        refuse_parts(ring, spans)
-        return np.asarray(_lookup(*spans, *how, ring.offset, ring.size, ring.rows, self.middle, self.back))
+        return np.asarray(_lookup(*spans, *how, *ring, self.middle, self.back))
 
     def _rolled(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s, spans: Spans) -> Int64s:
         kept = ring.offset, ring.size, ring.first, ring.rows, self.middle, self.back
@@ -58,34 +57,41 @@ class TwoStacks(KeptWords):
         super()._widen(elements, layout)
 
 
-def refuse_parts(ring: Ring, spans: Spans) -> None:
-    """Only the whole of what is kept is known."""
-    known = spans.group < len(ring.first)
-    group, asked = spans.group[known], spans.end[known] > spans.begin[known]
-    whole = (spans.begin[known] == ring.first[group]) & (spans.end[known] == ring.next[group])
-    if not (whole | ~asked).all():
-        raise WindrowError("a window is shorter than what is kept", "keep an interval synopsis for several windows")
-
-
 @inlined
 def lookup_one(
     g: int, begin: int, end: int, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, rows: Int64s, middle: Int64s, back: Int64s, found: Int64s, i: int,
+    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
+    found: Int64s, i: int,
 ) -> None:  # fmt: skip
-    """Merge the aggregate of a group's window, which is [begin, end) now, into row i of `found`."""
+    """Merge the aggregate of [begin, end) into row i of `found`."""
+    # For a window of a small part of what is kept it is not worth while to make everything the front.
+    if end == next[g] and begin >= middle[g] and 2 * (begin - first[g]) <= end - first[g]:
+        turn(g, first[g], end, operation, plain, ranks, offset, size, rows, middle, back)
     base, mask = offset[g], size[g] - 1
-    if begin >= middle[g]:
-        for p in range(end - 1, begin - 1, -1):
-            row = 2 * (base + (p & mask))
-            for word in range(rows.shape[1]):
-                rows[row + 1, word] = rows[row, word]
-            if p < end - 1:
-                merge(rows, row + 1, rows, 2 * (base + ((p + 1) & mask)) + 1, operation, plain, ranks)
-        middle[g] = end
+    if end == next[g] and begin < middle[g]:
+        merge(found, i, rows, 2 * (base + (begin & mask)) + 1, operation, plain, ranks)
+        merge(found, i, back, g, operation, plain, ranks)
+    else:
+        for p in range(begin, end):
+            merge(found, i, rows, 2 * (base + (p & mask)), operation, plain, ranks)
+
+
+@compiled
+def turn(
+    g: int, begin: int, end: int, operation: int, plain: int, ranks: Int64s,
+    offset: Int64s, size: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
+) -> None:  # fmt: skip
+    """All elements of a group from `begin` on become the front stack."""
+    base, mask = offset[g], size[g] - 1
+    for p in range(end - 1, begin - 1, -1):
+        row = 2 * (base + (p & mask))
         for word in range(rows.shape[1]):
-            back[g, word] = 0
-    merge(found, i, rows, 2 * (base + (begin & mask)) + 1, operation, plain, ranks)
-    merge(found, i, back, g, operation, plain, ranks)
+            rows[row + 1, word] = rows[row, word]
+        if p < end - 1:
+            merge(rows, row + 1, rows, 2 * (base + ((p + 1) & mask)) + 1, operation, plain, ranks)
+    middle[g] = end
+    for word in range(rows.shape[1]):
+        back[g, word] = 0
 
 
 @inlined
@@ -121,13 +127,14 @@ def _insert(
 @compiled
 def _lookup(
     group: Int64s, begin: Int64s, end: Int64s, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
+    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
 ) -> Int64s:  # fmt: skip
     found = np.zeros((len(group), rows.shape[1]), np.int64)
     for i in range(len(group)):
         if begin[i] < end[i]:
             lookup_one(
-                group[i], begin[i], end[i], operation, plain, ranks, offset, size, rows, middle, back, found, i
+                group[i], begin[i], end[i], operation, plain, ranks,
+                offset, size, first, next, rows, middle, back, found, i,
             )  # fmt: skip
     return found
 
@@ -141,7 +148,10 @@ def _roll(
     for i in range(len(group)):
         g = group[i]
         insert_one(g, end[i] - 1, True, added, i, operation, plain, ranks, offset, size, first, rows, middle, back)
-        lookup_one(g, begin[i], end[i], operation, plain, ranks, offset, size, rows, middle, back, found, i)
+        if begin[i] >= middle[g]:
+            turn(g, begin[i], end[i], operation, plain, ranks, offset, size, rows, middle, back)
+        merge(found, i, rows, 2 * (offset[g] + (begin[i] & (size[g] - 1))) + 1, operation, plain, ranks)
+        merge(found, i, back, g, operation, plain, ranks)
     return found
 
 

@@ -277,8 +277,8 @@ def _set(tree: exp.Expr, catalog: Catalog) -> Statement:
     setting = SETTINGS.get(name)
     if setting is None:
         raise CqlNameError(f"there is no setting {name}", span_of(tree.this), nearest(name, SETTINGS, "settings"))
-    if value not in setting.choices:
-        hint = f"{name} is {' or '.join(setting.choices)}: {setting.meaning}"
+    if not setting.accepts(value):
+        hint = f"{name} is {' or '.join(setting.values)}: {setting.meaning}"
         raise CqlMeaningError(f"{name} cannot be {value}", span_of(tree), hint)
     return Set(name, value)
 

@@ -151,7 +151,7 @@ def synopses_of(call: AggregateCall) -> tuple[Synopsis, ...]:
         return (Synopsis.QUANTILE,) if has_order else ()
     if call.function not in _MERGED:
         return ()
-    merged = (Synopsis.INTERVAL, Synopsis.BASIC_INTERVAL)
+    merged = (Synopsis.INTERVAL, Synopsis.BASIC_INTERVAL, Synopsis.LANDMARKS, Synopsis.TWO_STACKS)
     return merged if call.function in ("MIN", "MAX") else (*merged, Synopsis.RUNNING)
 
 

@@ -3,13 +3,15 @@
 Costs are merges of two partial results a second, memory is rows of partial results; both follow from the structures
 (Arasu and Widom, section 3; thesis 2.3.4 and 8.3.1):
 
-    synopsis            an element          a lookup                      rows, of N positions
-    running             1                   1                             N        aggregates that can be subtracted
-    interval            2                   log2 of the width             2 N
-    basic interval      1                   its share of a common pass    N
-    landmark            4 a partition       2                             3 N a partition; 2 widths if all end now
-    two stacks          3                   2                             2 N      one window, ending now
-    materialize all     2 a window          0                             N        subtracted, all windows end now
+    synopsis            an element    a lookup                      rows, of N positions
+    running             1             1                             N                 what can be subtracted
+    interval            2             log2 of the width             2 N
+    basic interval      1             its share of a common pass    N
+    landmarks           1 + log2 N    2                             N (1 + log2 N)
+    two stacks          3             2                             2 N               one window, which ends now
+
+All of them answer any window, so that what can be asked does not depend on a cost: with two stacks, windows that were
+not expected take a pass.
 
 A choice is left for another only when that is cheaper by a factor, and has been for a while (`Watch`): changing costs a
 pass over all that is kept.
@@ -20,11 +22,11 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from windrow.plan.aggregate_class import Traits
+from windrow.units import format_size
 
-_SPREAD = 2  # between the widths of a partition of landmarks
 _CHEAPER = 1.5  # by what factor another synopsis has to be cheaper to take over
 _PATIENCE = 5  # and how many times in a row
 
@@ -33,9 +35,8 @@ class Synopsis(enum.Enum):
     RUNNING = "running"
     INTERVAL = "interval"
     BASIC_INTERVAL = "basic interval"
-    LANDMARK = "landmark"
+    LANDMARKS = "landmarks"
     TWO_STACKS = "two stacks"
-    MATERIALIZE_ALL = "materialize all"
     QUANTILE = "quantile"
     HISTOGRAM = "exponential histogram"
     FADED = "faded"
@@ -43,13 +44,14 @@ class Synopsis(enum.Enum):
 
 @dataclass(frozen=True)
 class Workload:
-    """What is asked of a synopsis: `widths` in positions (slices or elements), rates a second, over all groups."""
+    """What is asked of a synopsis: rates a second, over all groups; of every window its width in positions."""
 
     updates: float
     lookups: float
     widths: tuple[int, ...]
     together: int = 1  # queries that are answered at the same moment
-    longest: int = 0  # positions back that windows begin, when some end earlier than now
+    are_suffixes: bool = True  # all windows end now
+    kept: int = 0  # positions, where these are more than the widest window has
     groups: int = 1
     memory: float = math.inf  # bytes
     row_bytes: int = 16
@@ -58,12 +60,8 @@ class Workload:
         assert self.widths and min(self.widths) >= 1, self.widths
 
     @property
-    def is_suffix(self) -> bool:
-        return self.longest <= max(self.widths)
-
-    @property
     def positions(self) -> int:
-        return max(self.longest, *self.widths) if len(self.widths) > 1 else max(self.longest, self.widths[0])
+        return max(self.kept, *self.widths)
 
 
 @dataclass(frozen=True)
@@ -74,65 +72,43 @@ class Choice:
     reason: str
 
 
-def partitions(widths: Sequence[int]) -> list[int]:
-    """The largest width of each partition of landmarks; a partition's widths are within a factor of two."""
-    largest: list[int] = []
-    smallest = 0
-    for width in sorted(set(widths)):
-        if largest and width <= _SPREAD * smallest:
-            largest[-1] = width
-        else:
-            largest.append(width)
-            smallest = width
-    return largest
-
-
 def chosen(traits: Traits, workload: Workload, among: Sequence[Synopsis] = tuple(Synopsis)) -> Choice:
     """The cheapest synopsis that fits the memory, or when none does the smallest."""
     candidates = [one for one in alternatives(traits, workload) if one.synopsis in among]
-    fitting = [one for one in candidates if one.bytes <= workload.memory]
+    cheapest = min(candidates, key=lambda one: (one.cost, one.bytes))
+    if cheapest.bytes <= workload.memory:
+        return cheapest
+    bound, fitting = format_size(workload.memory), [one for one in candidates if one.bytes <= workload.memory]
     if fitting:
-        return min(fitting, key=lambda one: (one.cost, one.bytes))
-    smallest = min(candidates, key=lambda one: (one.bytes, one.cost))
-    reason = f"{smallest.reason}; nothing fits into {_size(workload.memory)}, this is the smallest"
-    return Choice(smallest.synopsis, smallest.cost, smallest.bytes, reason)
+        best = min(fitting, key=lambda one: (one.cost, one.bytes))
+        why = f"{cheapest.synopsis.value} would cost less and does not fit into {bound}"
+    else:
+        best = min(candidates, key=lambda one: (one.bytes, one.cost))
+        why = f"nothing fits into {bound}, this is the smallest"
+    return replace(best, reason=f"{best.reason}; {why}")
 
 
 def alternatives(traits: Traits, workload: Workload) -> list[Choice]:
     """All synopses that could answer the workload. Holistic aggregates are kept from counters of slices instead."""
     assert traits.merges, "what is kept of a part has no bounded size"
-    w, n = workload, workload.positions
-    windows = len(set(w.widths))
-    some = f"{windows} windows" if windows > 1 else "one window"
-    each = f"any of {some}" if windows > 1 else some
+    w, n, widest = workload, workload.positions, max(workload.widths)
+    each = f"any of {len(w.widths)} windows" if len(w.widths) > 1 else "one window"
     mean = sum(max(1.0, math.log2(width)) for width in w.widths) / len(w.widths)
-    passes = w.lookups / max(1, w.together)
-    widest = max(w.widths)
-    gamma = partitions(w.widths)
+    levels = 1 + math.ceil(math.log2(n))
+    in_a_pass = f"one pass over {widest} positions answers"
     found = [
         _choice(Synopsis.INTERVAL, w, 2, mean, 2 * n, f"merges about {mean:.0f} dyadic intervals for {each}"),
         _choice(
-            Synopsis.BASIC_INTERVAL, w, 1, passes * widest / max(w.lookups, 1e-9), n,
-            f"one pass over {widest} positions answers the {w.together} queries of a moment",
+            Synopsis.BASIC_INTERVAL, w, 1, widest / w.together, n,
+            f"{in_a_pass} a question" if w.together == 1 else f"{in_a_pass} the {w.together} queries of a moment",
         ),
-        _choice(
-            Synopsis.LANDMARK, w, 4 * len(gamma), 2,
-            2 * sum(gamma) if w.is_suffix else 3 * len(gamma) * n,
-            f"two merges for {each}, whose widths make {len(gamma)} partition{'s' * (len(gamma) > 1)}",
-        ),
+        _choice(Synopsis.LANDMARKS, w, levels, 2, n * levels, f"two merges for {each}, from {levels} levels"),
     ]  # fmt: skip
     if traits.subtractable:
         found.append(_choice(Synopsis.RUNNING, w, 1, 1, n, f"{each} is the difference of two running values"))
-    if w.is_suffix and windows == 1:
-        found.append(_choice(Synopsis.TWO_STACKS, w, 3, 2, 2 * n, "there is one window, and it ends now"))
-    if w.is_suffix and traits.subtractable:
-        everything = n + windows
-        found.append(
-            _choice(
-                Synopsis.MATERIALIZE_ALL, w, 2 * windows, 0, everything, f"all answers of {some} are kept as they are"
-            )
-        )
-    return found
+    is_one = w.are_suffixes and len(w.widths) == 1
+    one = "there is one window, and it ends now" if is_one else "a pass for all windows but the longest"
+    return [*found, _choice(Synopsis.TWO_STACKS, w, 3, 2 if is_one else widest, 2 * n, one)]
 
 
 INDEX_LEVELS = 4  # of a collective index: p in Arasu and Widom, section 4.1
@@ -152,15 +128,7 @@ def _choice(synopsis: Synopsis, w: Workload, update: float, lookup: float, rows:
     cost = w.updates * update + w.lookups * lookup
     kept = rows * w.row_bytes * w.groups
     ratio = f"{w.updates:.3g} elements and {w.lookups:.3g} lookups a second"
-    return Choice(synopsis, cost, kept, f"{synopsis.value}: {why}; {ratio}: {cost:.3g} merges, {_size(kept)}")
-
-
-def _size(number: float) -> str:
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if number < 1000 or unit == "GB":
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    raise AssertionError
+    return Choice(synopsis, cost, kept, f"{synopsis.value}: {why}; {ratio}: {cost:.3g} merges, {format_size(kept)}")
 
 
 class Patience:

@@ -56,7 +56,7 @@ class Engine:
         self._clock = clock or SystemClock()
         self._dataflow = Dataflow(self.dictionary, self._running)
         self.session.running = self._sharing
-        self._lookups = Lookups(self._dataflow, self.dictionary, self.session.catalog.statistics)
+        self._lookups = Lookups(self._dataflow, self.dictionary, self.session)
         self._measuring = Measuring(self.session.catalog)
         self._intakes: dict[str, Intake] = {}
         self._tables: dict[str, TableStore] = {}

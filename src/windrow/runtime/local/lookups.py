@@ -10,22 +10,22 @@ from collections.abc import Mapping
 from windrow.batch import Dictionary
 from windrow.operators.keep_join import JoinSummaries
 from windrow.operators.keep_synopsis import Summaries
-from windrow.optimizer.looked_up import synopsis_below, with_lookups
+from windrow.optimizer.looked_up import synopsis_below
 from windrow.physical.lower import Lowering
 from windrow.physical.strategy import Strategy
-from windrow.plan.analysis.rates import Statistics
 from windrow.plan.nodes import KeptGroups, KeptJoin, KeptSynopsis, Node
 from windrow.plan.rewrite import bottom_up
 from windrow.runtime.held import Held, held_by
 from windrow.runtime.local.dataflow import Dataflow
-from windrow.runtime.local.rechoosing import Rechoosing
-from windrow.runtime.local.rechoosing_joins import RechoosingJoin
 from windrow.runtime.lookups import LookedUp
+from windrow.runtime.rechoosing import Rechoosing
+from windrow.runtime.rechoosing_joins import RechoosingJoin
+from windrow.session import Session
 
 
 class Lookups:
-    def __init__(self, dataflow: Dataflow, dictionary: Dictionary, statistics: Statistics) -> None:
-        self._dataflow, self._dictionary, self._statistics = dataflow, dictionary, statistics
+    def __init__(self, dataflow: Dataflow, dictionary: Dictionary, session: Session) -> None:
+        self._dataflow, self._dictionary, self._session = dataflow, dictionary, session
         self._new: dict[tuple[int, Strategy], dict[str, Node]] = {}
         self._queries: dict[str, LookedUp] = {}
         self._rechoosing: dict[KeptGroups, Rechoosing | RechoosingJoin] = {}
@@ -51,7 +51,7 @@ class Lookups:
                 synopsis = synopsis_below(plan)
                 self._queries[name] = LookedUp(plan, self._dictionary)
                 self._dataflow.add(name, synopsis, start, strategy)
-                self._watch(synopsis, len(plans))
+                self._watch(synopsis)
         self._new.clear()
 
     def look(self) -> None:
@@ -60,16 +60,18 @@ class Lookups:
             watching = self._rechoosing[synopsis]
             if isinstance(watching, Rechoosing):
                 assert isinstance(state, Summaries), state
-                watching.look(state)
+                if watching.look([state], self._session.catalog.synopsis_memory):
+                    watching.convert(state, self._dictionary)
             else:
                 assert isinstance(state, JoinSummaries), state
-                watching.look(state)
+                if watching.look([state]):
+                    watching.convert(state)
 
-    def _watch(self, synopsis: KeptGroups, queries: int) -> None:
+    def _watch(self, synopsis: KeptGroups) -> None:
         if synopsis in self._rechoosing:
             return
         if isinstance(synopsis, KeptSynopsis):
-            self._rechoosing[synopsis] = Rechoosing(synopsis, queries, self._dictionary)
+            self._rechoosing[synopsis] = Rechoosing(synopsis)
         elif isinstance(synopsis, KeptJoin):
             self._rechoosing[synopsis] = RechoosingJoin(synopsis)
 
@@ -78,7 +80,7 @@ class Lookups:
         if name in self._queries:
             return self._queries[name], held_by(self._dataflow.roots[name])
         plan = next(plans[name] for plans in self._new.values() if name in plans)
-        (alone,) = with_lookups([plan], self._statistics)
+        (alone,) = self._session.looked_up([plan])
         return LookedUp(alone, self._dictionary), self._empty(alone)
 
     def synopses(self) -> dict[KeptGroups, Held]:
@@ -99,7 +101,7 @@ class Lookups:
         return {synopsis: held_by(self._dataflow.roots[name]) for synopsis, name in names.items()}
 
     def _shared(self, plans: Mapping[str, Node]) -> dict[str, Node]:
-        return dict(zip(plans, with_lookups(list(plans.values()), self._statistics), strict=True))
+        return dict(zip(plans, self._session.looked_up(list(plans.values())), strict=True))
 
     def _empty(self, plan: Node) -> Held:
         return held_by(Lowering(self._dictionary).lower(synopsis_below(plan)))

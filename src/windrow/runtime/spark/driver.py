@@ -28,8 +28,9 @@ from windrow.plan.analysis.source_columns import source_columns
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.explain import Distribution, Explanation
 from windrow.plan.explain.sharing import shares
-from windrow.plan.nodes import Node
+from windrow.plan.nodes import KeptGroups, Node
 from windrow.plan.pattern import Pattern
+from windrow.plan.rewrite import bottom_up
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.lookup_query import LookupQuery
 from windrow.runtime.lookups import LookedUp, answered
@@ -149,7 +150,7 @@ class Driver:
         return self._answered(running.lookup, running, instant, ordered)
 
     def _answered(self, plan: Node, running: RunningQuery, instant: int | None, ordered: bool = False) -> pa.Table:
-        held = self._summaries.of(running, self._plan, self._last)
+        held = self._summaries.of(running, self._plan, self._last, self.session.catalog.synopsis_memory)
         return answered(LookedUp(plan, Dictionary()), held, self.watermark, self.last_row, instant, ordered)
 
     def explained(self, query: str) -> Explanation:
@@ -449,8 +450,14 @@ class Driver:
         own = next((one for one in self._plan.queries if one.name.lower() == query.lower()), None)
         if own is None or not shares(own.plan):
             return {}
-        plans = {query.name.lower(): query.lookup or query.plan for query in self._plan.queries}
+        plans = {query.name.lower(): self._as_kept(query) for query in self._plan.queries}
         return {name: plan for name, plan in plans.items() if shares(plan)}
+
+    def _as_kept(self, query: RunningQuery) -> Node:
+        if query.lookup is None:
+            return query.plan
+        kept = self._summaries.kept_as(query)
+        return bottom_up(query.lookup, lambda node: kept if isinstance(node, KeptGroups) else None)
 
     def columns_read(self, stream: StreamEntry) -> list[str]:
         """The columns of a stream that the queries read, and those that place its rows in time."""

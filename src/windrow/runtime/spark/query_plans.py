@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from windrow.catalog import QueryEntry
-from windrow.optimizer.looked_up import synopsis_below, with_lookups
+from windrow.optimizer.looked_up import synopsis_below
 from windrow.physical.exchanges import distributed, distributed_lookup
 from windrow.physical.strategy import Strategy
 from windrow.physical.together import running_together
@@ -30,7 +30,7 @@ class QueryPlans:
         last = max((newest(name) for name in _streams_of(optimized)), default=BEGINNING)
         start = BEGINNING if last == BEGINNING else last + 1
         if entry.is_on_lookup:
-            (plan,) = with_lookups([optimized], self._session.catalog.statistics)
+            (plan,) = self._session.looked_up([optimized])
             return _looking_up(RunningQuery(entry.name, plan, start, self._strategy, statement=number), plan)
         slide = refresh_slide(optimized)
         form = sink_form(entry.sink, optimized, slide)
@@ -58,7 +58,7 @@ class QueryPlans:
         return (shared.get(query.statement, query) for query in queries)
 
     def _looking_up(self, members: Sequence[RunningQuery]) -> Iterator[RunningQuery]:
-        plans = with_lookups(self._optimized(members), self._session.catalog.statistics)
+        plans = self._session.looked_up(self._optimized(members))
         return (_looking_up(query, plan) for query, plan in zip(members, plans, strict=True))
 
     def _slicing(self, members: Sequence[RunningQuery], strategy: Strategy) -> Iterator[RunningQuery]:

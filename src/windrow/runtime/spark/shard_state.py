@@ -19,7 +19,8 @@ import pyarrow as pa
 from windrow.batch import Batch, Dictionary, empty
 from windrow.batch.shards import Shard
 from windrow.errors import CheckpointError
-from windrow.plan.nodes import Stream
+from windrow.physical.lower import Lowering
+from windrow.plan.nodes import KeptGroups, Stream
 from windrow.runtime.held import Held, held_by, holds_summaries
 from windrow.runtime.local.tables import TableStore
 from windrow.runtime.spark import messages
@@ -177,17 +178,22 @@ def read_answer(folder: Folder, version: ShardVersion, query: str, types: Sequen
     return answer.rows(empty(types, dictionary))
 
 
-def read_summaries(folder: Folder, version: ShardVersion, plan: RunningPlan, query: RunningQuery, shard: Shard) -> Held:
-    """The synopsis that a query is looked up in, as it is on a shard; empty before its first batch."""
+def read_summaries(
+    folder: Folder, version: ShardVersion, plan: RunningPlan, query: RunningQuery, kept: KeptGroups, shard: Shard
+) -> Held:
+    """The synopsis that a query is looked up in, as it is on a shard; empty before its first batch.
+
+    `kept` is the form it is read into: shards write the same for all of them.
+    """
     manifest = read_manifest(folder, version)
     dictionary = _dictionary(read_contents(folder, _named(manifest, "dictionary/")))
     states = Graph(replace(plan, queries=(query,)), dictionary, shard).states(query.stage)
-    name, node = next((name, node) for name, node in states.items() if holds_summaries(node))
-    part = f"node/{name}"
+    part = next(f"node/{name}" for name, node in states.items() if holds_summaries(node))
+    found = Lowering(dictionary).lower(kept)
     if part in manifest.parts:
-        assert node.state is not None
-        node.state.restore(_pieces(part, read_contents(folder, _named(manifest, f"{part}/")), dictionary))
-    return held_by(node)
+        assert found.state is not None
+        found.state.restore(_pieces(part, read_contents(folder, _named(manifest, f"{part}/")), dictionary))
+    return held_by(found)
 
 
 def _named(manifest: StateManifest, *prefixes: str) -> dict[str, Address]:
