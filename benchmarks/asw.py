@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks import asw_loops
 from benchmarks.figure import drawn, plotting
 from benchmarks.runner import Report, measuring
 from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.column import Column
-from windrow.batch.compiled import compiled
 from windrow.synopses import (
     BasicInterval,
     Interval,
@@ -21,21 +21,14 @@ from windrow.synopses import (
     KeptAggregate,
     Landmark,
     Materialized,
+    NestedLandmarks,
     Quantile,
     Running,
     SearchTree,
     SharedSynopsis,
     TwoStacks,
-    basic_interval,
-    interval,
-    landmark,
-    materialized,
     maximum,
-    quantile,
-    running,
-    search_tree,
     sum_of_integers,
-    two_stacks,
 )
 from windrow.synopses.kept_words import KeptWords, Ring
 from windrow.synopses.words import ADD, GREATEST
@@ -45,7 +38,6 @@ OPERATORS = 1_000  # SUM over the last 0, 1, ..., 999 tuples
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)  # of updates in the input
 LONGEST = 100_000  # kept by the synopses that lookups are counted on
 BEST_OF = 3
-_RUNNING, _INTERVAL, _SEARCH_TREE, _BASIC_INTERVAL = range(4)  # which synopsis a compiled loop calls
 SLOW = ("two stacks", "materialize all", "materialize none")  # measured on a twentieth of the input
 
 
@@ -113,13 +105,14 @@ def _rate(count: int, work: Callable[[], object]) -> float:
 
 def _figure_9(inputs: int) -> list[Result]:
     ways: dict[str, Callable[[], Mixed]] = {
-        "R-INT": lambda: _shared(Running, _RUNNING),
-        "B-INT": lambda: _shared(Interval, _INTERVAL),
+        "R-INT": lambda: _shared(Running, asw_loops.RUNNING),
+        "B-INT": lambda: _shared(Interval, asw_loops.INTERVAL),
         "L-INT": _landmarks,
-        "PSoup": lambda: _shared(SearchTree, _SEARCH_TREE),
+        "nested landmarks": lambda: _shared(NestedLandmarks, asw_loops.NESTED_LANDMARKS),
+        "PSoup": lambda: _shared(SearchTree, asw_loops.SEARCH_TREE),
         "two stacks": _two_stacks,
         "materialize all": _materialized,
-        "materialize none": lambda: _shared(BasicInterval, _BASIC_INTERVAL),
+        "materialize none": lambda: _shared(BasicInterval, asw_loops.BASIC_INTERVAL),
     }
     results: list[Result] = []
     for share in SHARES:
@@ -160,56 +153,7 @@ def _sum() -> KeptAggregate:
 
 def _shared(make: Callable[[KeptAggregate], KeptWords], kind: int) -> Mixed:
     ring = _ring(_filled(make(_sum()), OPERATORS, 0))
-    return lambda mixed: _mixed(*mixed, kind, OPERATORS, *ring)
-
-
-@compiled
-def _insert_one(
-    kind: int, p: int, added: Int64s, i: int, operation: int, offset: Int64s, size: Int64s, rows: Int64s
-) -> None:
-    none = offset[:0]
-    if kind == _RUNNING:
-        running.insert_one(0, p, True, added, i, 1, offset, size, rows)
-    elif kind == _INTERVAL:
-        interval.insert_one(0, p, True, added, i, operation, 1, none, offset, size, rows)
-    elif kind == _SEARCH_TREE:
-        search_tree.insert_one(0, p, True, added, i, operation, 1, none, offset, size, rows)
-    else:
-        basic_interval.insert_one(0, p, True, added, i, operation, 1, none, offset, size, rows)
-
-
-@compiled
-def _lookup_one(
-    kind: int, begin: int, end: int, operation: int, offset: Int64s, size: Int64s, rows: Int64s, found: Int64s
-) -> int:
-    """The sum, or extreme, over the elements at [begin, end)."""
-    none = offset[:0]
-    found[0, 0] = found[0, 1] = 0
-    if kind == _RUNNING:
-        running.lookup_one(0, begin, end, 1, offset, size, rows, found, 0)
-    elif kind == _INTERVAL:
-        interval.lookup_one(0, begin, end, operation, 1, none, offset, size, rows, found, 0)
-    elif kind == _SEARCH_TREE:
-        search_tree.lookup_one(0, begin, end, operation, 1, none, offset, size, rows, found, 0)
-    else:
-        basic_interval.lookup_one(0, begin, end, operation, 1, none, offset, size, rows, found, 0)
-    return int(found[0, 1])
-
-
-@compiled
-def _mixed(
-    is_update: Bools, value: Int64s, width: Int64s, kind: int, longest: int,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s,
-) -> int:  # fmt: skip
-    found, total = np.zeros((1, 2), np.int64), 0
-    for i in range(len(is_update)):
-        if is_update[i]:
-            _insert_one(kind, next[0], value, i, ADD, offset, size, rows)
-            next[0] += 1
-            first[0] = next[0] - longest
-        elif width[i] > 0:
-            total += _lookup_one(kind, next[0] - width[i], next[0], ADD, offset, size, rows, found)
-    return total
+    return lambda mixed: asw_loops.mixed(*mixed, kind, OPERATORS, *ring)
 
 
 def _landmarks() -> Mixed:
@@ -220,34 +164,7 @@ def _landmarks() -> Mixed:
     smallest = np.array([p.smallest for p in synopsis.partitions])
     reach = np.array([p.reach for p in synopsis.partitions])
     arrays = tuple(zip(*(p.where for p in synopsis.partitions), strict=True))
-    return lambda mixed: _mixed_landmark(*mixed, which, smallest, reach, *arrays)
-
-
-@compiled
-def _mixed_landmark(
-    is_update: Bools, value: Int64s, width: Int64s, which: Int64s, smallest: Int64s, reach: Int64s,
-    offset: Any, size: Any, first: Any, next: Any, time: Any, opened: Any, closed: Any, back: Any, forward: Any,
-) -> int:  # fmt: skip
-    found, total, none = np.zeros((1, 2), np.int64), 0, which[:0]
-    for i in range(len(is_update)):
-        if is_update[i]:
-            for n in range(len(smallest)):
-                landmark.insert_one(
-                    0, next[n][0], value, i, 0, 1, none, smallest[n], True, True,
-                    offset[n], size[n], first[n], next[n], time[n], opened[n], closed[n], back[n], forward[n],
-                )  # fmt: skip
-                next[n][0] += 1
-                first[n][0] = max(0, next[n][0] - reach[n])
-        elif width[i] > 0:
-            n = which[width[i]]
-            found[0, 1] = 0
-            end = next[n][0]
-            landmark.lookup_one(
-                0, end - width[i], end, end - width[i], 0, 1, none, smallest[n], True, True,
-                offset[n], size[n], first[n], next[n], time[n], opened[n], closed[n], back[n], forward[n], found, 0,
-            )  # fmt: skip
-            total += found[0, 1]
-    return total
+    return lambda mixed: asw_loops.mixed_landmark(*mixed, which, smallest, reach, *arrays)
 
 
 def _two_stacks() -> Mixed:
@@ -261,29 +178,7 @@ def _two_stacks() -> Mixed:
     kept = synopsis.kept[0]
     assert isinstance(kept, TwoStacks)
     ring: tuple[Any, ...] = (*kept.ring(synopsis.elements), kept.middle, kept.back)
-    return lambda mixed: _mixed_two_stacks(*mixed, OPERATORS, *ring)
-
-
-@compiled
-def _mixed_two_stacks(
-    is_update: Bools, value: Int64s, width: Int64s, operators: int,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
-) -> int:  # fmt: skip
-    found, total, none = np.zeros((1, 2), np.int64), 0, offset[:0]
-    for i in range(len(is_update)):
-        if is_update[i]:
-            for g in range(1, operators):
-                two_stacks.insert_one(g, next[g], True, value, i, 0, 1, none, offset, size, first, rows, middle, back)
-                next[g] += 1
-                first[g] = max(0, next[g] - g)
-        elif width[i] > 0:
-            found[0, 1] = 0
-            g = width[i]
-            two_stacks.lookup_one(
-                g, first[g], next[g], 0, 1, none, offset, size, first, next, rows, middle, back, found, 0
-            )
-            total += found[0, 1]
-    return total
+    return lambda mixed: asw_loops.mixed_two_stacks(*mixed, OPERATORS, *ring)
 
 
 def _materialized() -> Mixed:
@@ -291,23 +186,8 @@ def _materialized() -> Mixed:
     values = np.random.default_rng(1).integers(0, 1 << 20, OPERATORS)
     synopsis.insert(np.zeros(OPERATORS, np.int64), np.arange(OPERATORS), (Column(BIGINT, values),))
     e, rows = synopsis.elements, synopsis.values.rows
-    return lambda mixed: _mixed_materialized(*mixed, synopsis.widths, e.offset, e.size, e.next, rows, synopsis.answers)
-
-
-@compiled
-def _mixed_materialized(
-    is_update: Bools, value: Int64s, width: Int64s, widths: Int64s,
-    offset: Int64s, size: Int64s, next: Int64s, rows: Int64s, answers: Int64s,
-) -> int:  # fmt: skip
-    total, none = 0, offset[:0]
-    for i in range(len(is_update)):
-        if is_update[i]:
-            basic_interval.insert_one(0, next[0], True, value, i, 0, 1, none, offset, size, rows)
-            materialized.update_one(0, next[0], widths, 0, 1, none, offset, size, rows, answers)
-            next[0] += 1
-        else:
-            total += answers[width[i], 1]
-    return total
+    kept = synopsis.widths, e.offset, e.size, e.next, rows, synopsis.answers
+    return lambda mixed: asw_loops.mixed_materialized(*mixed, *kept)
 
 
 # Figure 10: updates alone
@@ -319,18 +199,22 @@ def _figure_10(updates: int, sizes: Sequence[int]) -> list[Result]:
     rows = np.stack([np.ones(updates, np.int64), values], axis=1)
     for kept in sizes:
         measuring(f"figure 10: {kept:,} elements kept")
-        sums, extremes, runs = _three(kept)
+        kinds, runs = _of_words(kept), _filled(Quantile(BIGINT), kept)
         works = {
-            "R-INT": partial(_updates, _RUNNING, ADD, rows, *_ring(sums)),
-            "B-INT": partial(_updates, _INTERVAL, GREATEST, rows, *_ring(extremes)),
-            "B-INT-QNT": partial(_updates_quantile, values, *_where(runs)),
-        }
+            name: partial(asw_loops.updates, kind, operation, rows, *_ring(synopsis))
+            for name, (synopsis, kind, operation) in kinds.items()
+        } | {"B-INT-QNT": partial(asw_loops.updates_quantile, values, *_where(runs))}
         results += [_result(10, name, kept, _rate(updates, work)) for name, work in works.items()]
     return results
 
 
-def _three(kept: int) -> tuple[SharedSynopsis, SharedSynopsis, SharedSynopsis]:
-    return _filled(Running(_sum()), kept), _filled(Interval(maximum(BIGINT)), kept), _filled(Quantile(BIGINT), kept)
+def _of_words(kept: int) -> dict[str, tuple[SharedSynopsis, int, int]]:
+    """Synopses with so many elements, which loop is theirs, and its operation."""
+    return {
+        "R-INT": (_filled(Running(_sum()), kept), asw_loops.RUNNING, ADD),
+        "B-INT": (_filled(Interval(maximum(BIGINT)), kept), asw_loops.INTERVAL, GREATEST),
+        "nested landmarks": (_filled(NestedLandmarks(maximum(BIGINT)), kept), asw_loops.NESTED_LANDMARKS, GREATEST),
+    }
 
 
 def _ring(synopsis: SharedSynopsis) -> Ring:
@@ -346,43 +230,28 @@ def _where(synopsis: SharedSynopsis) -> tuple[Int64s, Int64s, Int64s, Int64s, In
     return runs.start, e.offset, e.size, e.next, runs.runs, runs.nulls
 
 
-@compiled
-def _updates(
-    kind: int, operation: int, value: Int64s,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s,
-) -> None:  # fmt: skip
-    for i in range(len(value)):
-        _insert_one(kind, next[0], value, i, operation, offset, size, rows)
-        next[0] += 1
-
-
-@compiled
-def _updates_quantile(
-    value: Int64s, start: Int64s, offset: Int64s, size: Int64s, next: Int64s, runs: Int64s, nulls: Int64s
-) -> None:
-    for i in range(len(value)):
-        quantile.insert_one(0, next[0], value[i], True, start, offset, size, runs, nulls)
-        next[0] += 1
-
-
 # Figure 11: lookups alone, of windows that lie anywhere
 
 
 def _figure_11(lookups: int, widths: Sequence[int], longest: int) -> list[Result]:
     """The rates of compiled loops by width, and beside them those of calls from Python and of vectorised batches."""
-    sums, extremes, runs = _three(longest)
+    kinds, runs = _of_words(longest), _filled(Quantile(BIGINT), longest)
     random, results = np.random.default_rng(11), []
     for width in widths:
         measuring(f"figure 11: windows of {width:,} elements")
         newest = random.integers(0, longest - width + 1, lookups)
-        end = int(sums.elements.next[0]) - newest
+        end = int(runs.elements.next[0]) - newest
         begin, few = end - width, max(200, lookups // 20)
         ranks = random.integers(1, width + 1, few)
         works = {
-            "R-INT": (sums, lookups, partial(_lookups, _RUNNING, ADD, begin, end, *_ring(sums))),
-            "B-INT": (extremes, lookups, partial(_lookups, _INTERVAL, GREATEST, begin, end, *_ring(extremes))),
-            "B-INT-QNT": (runs, few, partial(_lookups_quantile, begin[:few], end[:few], ranks, *_where(runs))),
+            name: (synopsis, lookups, partial(asw_loops.lookups, kind, operation, begin, end, *_ring(synopsis)))
+            for name, (synopsis, kind, operation) in kinds.items()
         }
+        works["B-INT-QNT"] = (
+            runs,
+            few,
+            partial(asw_loops.lookups_quantile, begin[:few], end[:few], ranks, *_where(runs)),
+        )
         for name, (synopsis, count, work) in works.items():
             ways = _ways(synopsis, newest[:count] + width, newest[:count])
             results.append(_result(11, name, width, _rate(count, work), **ways))
@@ -398,30 +267,6 @@ def _ways(synopsis: SharedSynopsis, oldest: Int64s, newest: Int64s) -> dict[str,
 
     batch = _rate(len(oldest), lambda: synopsis.lookup_by_rows(group, oldest, newest))
     return {"from_python": _rate(calls, one_by_one), "vectorised": batch}
-
-
-@compiled
-def _lookups(
-    kind: int, operation: int, begin: Int64s, end: Int64s,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s,
-) -> int:  # fmt: skip
-    found, total = np.zeros((1, 2), np.int64), 0
-    for i in range(len(begin)):
-        total += _lookup_one(kind, begin[i], end[i], operation, offset, size, rows, found)
-    return total
-
-
-@compiled
-def _lookups_quantile(
-    begin: Int64s, end: Int64s, rank: Int64s,
-    start: Int64s, offset: Int64s, size: Int64s, next: Int64s, runs: Int64s, nulls: Int64s,
-) -> int:  # fmt: skip
-    room, total = np.empty((5, 130), np.int64), 0
-    for i in range(len(begin)):
-        total += quantile.rank_one(
-            0, begin[i], end[i], rank[i], start, size, runs, room[0], room[1], room[2], room[3], room[4]
-        )
-    return total
 
 
 def _draw(results: Sequence[Result]) -> None:
