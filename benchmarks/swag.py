@@ -146,7 +146,7 @@ def _measured(name: str, side: Side, rows: Rows, work: Work) -> tuple[float, Ans
     return best, in_order()
 
 
-def _choices(work: Work) -> list[Choice]:
+def _choices(work: Work) -> list[Choice[Synopsis]]:
     """By the planner's costs: every row comes once and asks once."""
     rate = work.rows / 3_600
     asked = Workload(updates=rate, lookups=rate, widths=(work.width,), groups=work.groups)
@@ -155,7 +155,7 @@ def _choices(work: Work) -> list[Choice]:
 
 
 def _windrow(rows: Rows, work: Work) -> Callable[[], Answers]:
-    kinds = [KINDS[choice.synopsis] for choice in _choices(work)]
+    kinds = [KINDS[choice.kind] for choice in _choices(work)]
     return _rolled([kind(make()) for kind, make in zip(kinds, AGGREGATES.values(), strict=True)], rows, work)
 
 

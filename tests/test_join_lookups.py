@@ -310,6 +310,12 @@ def test_the_more_is_asked_the_less_a_lookup_has_to_merge(lookups: float, kinds:
     assert all(one.reason.startswith(f"{one.kind.value}: a pair goes into") for one in found)
 
 
+def test_slices_alone_when_no_more_fits() -> None:
+    load = JoinWorkload(1_000.0, 100_000.0, (64,), 64, 0, groups=10, memory=64 * 16 * 10)
+    found = chosen_for_join(traits_of(aggregate_call("SUM", [Column("x", BIGINT)])), load)
+    assert found.kind.value == "BIJ" and "RJ would cost less and does not fit into 10.2 kB" in found.reason
+
+
 @pytest.mark.parametrize("shards", [0, 3])
 def test_streams_by_the_time_at_which_rows_come(shards: int) -> None:
     """They have no column of time; the pairs know that of both rows nevertheless."""

@@ -63,7 +63,7 @@ def test_classes_of_the_built_in_aggregates():
 def test_choices(traits, workload, expected):
     found = chosen(traits, workload)
 
-    assert found.synopsis is expected, found.reason
+    assert found.kind is expected, found.reason
     assert found.reason.startswith(f"{expected.value}: ")
 
 
@@ -74,7 +74,7 @@ def test_a_choice_is_the_cheapest_that_fits_and_says_why(workload, subtractable)
     others = alternatives(traits, workload)
 
     assert all(found.cost <= other.cost for other in others)
-    assert (found.synopsis is Synopsis.RUNNING) <= subtractable
+    assert (found.kind is Synopsis.RUNNING) <= subtractable
     assert found.reason.count("elements and") == 1
     tight = chosen(traits, Workload(**{**vars(workload), "memory": 1.0}))
     assert tight.bytes == min(other.bytes for other in others)
@@ -85,17 +85,17 @@ def test_the_thesis_break_even_of_the_basic_interval_synopsis():
     """log b merges a query from dyadic intervals, b merges for all queries of a moment: equal at b / log b queries."""
     b = 1024
     for together, is_basic in ((b // 10 // 2, False), (b // 10 * 2, True)):
-        costs = {one.synopsis: one.cost for one in alternatives(MAX, Workload(0.0, 1e5, (b,), together))}
+        costs = {one.kind: one.cost for one in alternatives(MAX, Workload(0.0, 1e5, (b,), together))}
         assert (costs[Synopsis.BASIC_INTERVAL] < costs[Synopsis.INTERVAL]) is is_basic
 
 
 def test_another_synopsis_takes_over_only_when_the_workload_has_changed_for_long():
     many, few = Workload(1e5, 1e5, MANY), Workload(1e5, 10.0, MANY)
     watch = Watch(MAX, chosen(MAX, many))
-    assert watch.choice.synopsis is Synopsis.INTERVAL
+    assert watch.choice.kind is Synopsis.INTERVAL
     assert [watch.look(few) for _ in range(4)] == [None] * 4
     assert watch.look(many) is None, "a short change is over"
     *early, last = [watch.look(few) for _ in range(5)]
     assert early == [None] * 4
-    assert last is not None and last.synopsis is Synopsis.BASIC_INTERVAL
+    assert last is not None and last.kind is Synopsis.BASIC_INTERVAL
     assert watch.look(few) is None

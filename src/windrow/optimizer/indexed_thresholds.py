@@ -105,13 +105,13 @@ def _synopsis(asked: _Asked, members: Sequence[_Query], statistics: Statistics) 
         f"{choice.reason}; {why}" if call == asked.call else choice.reason
         for call, choice in zip(calls, choices, strict=True)
     )
-    every_value = any(choice.synopsis is Synopsis.QUANTILE for choice in choices)
+    every_value = any(choice.kind is Synopsis.QUANTILE for choice in choices)
     slice = 0 if every_value else gcd(*(edge for query in members for edge in edges_of(query.form.window)))
     return RefreshedSynopsis(
         asked.rows,
         groups.keys,
         named,
-        tuple(choice.synopsis.value for choice in choices),
+        tuple(choice.kind.value for choice in choices),
         reasons,
         max(query.form.reach for query in members),
         slice=slice,

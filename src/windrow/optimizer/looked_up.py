@@ -66,7 +66,7 @@ def with_lookups(plans: Sequence[Node], statistics: Statistics, memory: float = 
     queries = [_query(plan) for plan in plans]
     joins = [query for query in queries if isinstance(query, JoinQuery)]
     others = [query for query in queries if isinstance(query, _Query)]
-    found = [*over_join_synopses(joins, statistics), *_over_synopses(others, statistics, memory)]
+    found = [*over_join_synopses(joins, statistics, memory), *_over_synopses(others, statistics, memory)]
     asked = [query.plan for query in joins] + [query.plan for query in others]
     by_plan = dict(zip(asked, found, strict=True))
     return [by_plan[plan] for plan in plans]
@@ -138,7 +138,7 @@ def _synopsis(kept: _Kept, members: Sequence[_Query], statistics: Statistics, me
         kept.rows,
         members[0].form.groups.keys,
         named,
-        tuple(choice.synopsis.value for choice in choices),
+        tuple(choice.kind.value for choice in choices),
         tuple("; ".join(filter(None, (c.reason, index.reason))) for c, index in zip(choices, indexes, strict=True)),
         reach,
         kept.by_rows,
@@ -168,7 +168,7 @@ def _width(form: LookupForm, rate: float) -> int:
     return int(rate * form.reach / SECOND)
 
 
-def choice_of(call: AggregateCall, load: Workload) -> Choice:
+def choice_of(call: AggregateCall, load: Workload) -> Choice[Synopsis]:
     """How an aggregate is kept, of the ways that answer any window."""
     among = synopses_of(call)
     if len(among) == 1:

@@ -69,7 +69,7 @@ class _Slices:
         return rows_of(self.longest, self.difference)
 
 
-def over_join_synopses(queries: Sequence[JoinQuery], statistics: Statistics) -> list[Node]:
+def over_join_synopses(queries: Sequence[JoinQuery], statistics: Statistics, memory: float) -> list[Node]:
     """Plans of queries that start together, over the synopses that they share."""
     sharing: list[list[JoinQuery]] = []
     for query in queries:
@@ -78,7 +78,7 @@ def over_join_synopses(queries: Sequence[JoinQuery], statistics: Statistics) -> 
         if members is None:
             sharing.append(members := [])
         members.append(query)
-    synopses = [(members, _synopsis(members, statistics)) for members in sharing]
+    synopses = [(members, _synopsis(members, statistics, memory)) for members in sharing]
     return [_over(query, next(one for members, one in synopses if query in members)) for query in queries]
 
 
@@ -107,11 +107,11 @@ def _slices(members: Sequence[JoinQuery]) -> _Slices:
     return _Slices(slice, (max(first), max(second)), apart)
 
 
-def _synopsis(members: Sequence[JoinQuery], statistics: Statistics) -> KeptJoin:
+def _synopsis(members: Sequence[JoinQuery], statistics: Statistics, memory: float) -> KeptJoin:
     slices, form = _slices(members), members[0].form
     calls = tuple(dict.fromkeys(call for query in members for call in query.calls))
     timed = _timed(form, slices.lengths, calls)
-    load = _workload(members, slices, timed.plan, statistics)
+    load = _workload(members, slices, timed.plan, statistics, memory / len(calls))
     choices = [chosen_for_join(traits_of(call), load) for call in calls]
     return KeptJoin(
         timed.plan,
@@ -138,12 +138,15 @@ def _named(calls: Sequence[AggregateCall]) -> tuple[NamedAggregate, ...]:
     return tuple(NamedAggregate(f"kept{number}", call) for number, call in enumerate(calls))
 
 
-def _workload(members: Sequence[JoinQuery], slices: _Slices, pairs: Node, statistics: Statistics) -> JoinWorkload:
+def _workload(
+    members: Sequence[JoinQuery], slices: _Slices, pairs: Node, statistics: Statistics, memory: float
+) -> JoinWorkload:
     """As expected before anything has been measured."""
     rates, keys = Rates(statistics), members[0].form.groups.keys
     groups = max(1.0, rates.of(GroupBy(pairs, keys, ())).rows) if keys else 1.0
     widths = tuple(sorted({min(query.form.lengths) // slices.slice for query in members}))
-    return JoinWorkload(rates.of(pairs).rate, ASKED * len(members) * groups, widths, slices.longest, slices.difference)
+    loads = rates.of(pairs).rate, ASKED * len(members) * groups
+    return JoinWorkload(*loads, widths, slices.longest, slices.difference, int(groups), memory)
 
 
 def _is_of(query: JoinQuery, synopsis: KeptJoin) -> bool:

@@ -66,7 +66,7 @@ class Rechoosing:
         rates = float(self._elements), float(self._lookups)
         return Workload(*rates, widths, are_suffixes=are_suffixes, kept=kept, groups=groups, memory=memory)
 
-    def _note(self, place: int, choice: Choice) -> None:
+    def _note(self, place: int, choice: Choice[Synopsis]) -> None:
         kinds, reasons = list(self.plan.kinds), list(self.plan.reasons)
-        kinds[place], reasons[place] = choice.synopsis.value, f"{choice.reason}, as measured"
+        kinds[place], reasons[place] = choice.kind.value, f"{choice.reason}, as measured"
         self.plan = replace(self.plan, kinds=tuple(kinds), reasons=tuple(reasons))

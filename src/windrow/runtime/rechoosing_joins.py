@@ -26,7 +26,7 @@ class RechoosingJoin:
         given = zip(plan.aggregates, plan.kinds, strict=True)
         self._watches = [JoinWatch(traits_of(named.call), JoinSynopsisKind(kind)) for named, kind in given]
 
-    def look(self, states: Sequence[JoinSummaries]) -> bool:
+    def look(self, states: Sequence[JoinSummaries], memory: float) -> bool:
         """Compare the pairs that have come with what was asked; whether `plan` has changed."""
         for state in states:
             self._pairs, self._lookups = self._pairs + state.pairs, self._lookups + state.lookups
@@ -35,7 +35,9 @@ class RechoosingJoin:
         if self._pairs + self._lookups < rechoosing.BETWEEN_LOOKS:
             return False
         width = max(1, self._slices // max(1, self._lookups))
-        load = JoinWorkload(float(self._pairs), float(self._lookups), (width,), self.plan.slices, self.plan.difference)
+        rates, groups = (float(self._pairs), float(self._lookups)), max(1, sum(len(state.groups) for state in states))
+        shape = self.plan.slices, self.plan.difference
+        load = JoinWorkload(*rates, (width,), *shape, groups, memory / len(self.plan.aggregates))
         self._pairs = self._lookups = self._slices = 0
         found = {place: choice for place, watch in enumerate(self._watches) if (choice := watch.look(load)) is not None}
         for place, choice in found.items():

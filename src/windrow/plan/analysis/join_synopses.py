@@ -16,9 +16,11 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from windrow.plan.aggregate_class import Traits
-from windrow.plan.analysis.synopses import Patience, is_much_cheaper
+from windrow.plan.analysis.synopses import ROW_BYTES, Choice, Patience, cheapest, is_much_better
+from windrow.units import format_size
 
 
 class JoinSynopsisKind(enum.Enum):
@@ -36,13 +38,11 @@ class JoinWorkload:
     widths: tuple[int, ...]
     longest: int
     difference: int
+    groups: int = 1
+    memory: float = math.inf  # bytes
 
 
-@dataclass(frozen=True)
-class JoinChoice:
-    kind: JoinSynopsisKind
-    cost: float
-    reason: str
+JoinChoice: TypeAlias = Choice[JoinSynopsisKind]
 
 
 def rows_of(longest: int, difference: int) -> int:
@@ -51,7 +51,7 @@ def rows_of(longest: int, difference: int) -> int:
 
 
 def chosen_for_join(traits: Traits, load: JoinWorkload) -> JoinChoice:
-    return min(join_alternatives(traits, load), key=lambda one: one.cost)
+    return cheapest(join_alternatives(traits, load), load.memory)
 
 
 def join_alternatives(traits: Traits, load: JoinWorkload) -> list[JoinChoice]:
@@ -81,7 +81,7 @@ class JoinWatch:
     def look(self, load: JoinWorkload) -> JoinChoice | None:
         best = chosen_for_join(self._traits, load)
         now = next(one for one in join_alternatives(self._traits, load) if one.kind is self._kind)
-        if not self._patience.is_over(best.kind if is_much_cheaper(best.cost, now.cost) else None):
+        if not self._patience.is_over(best.kind if is_much_better(best, now, load.memory) else None):
             return None
         self._kind = best.kind
         return best
@@ -89,5 +89,7 @@ class JoinWatch:
 
 def _choice(kind: JoinSynopsisKind, load: JoinWorkload, above: float, lookup: float, why: str) -> JoinChoice:
     cost = load.pairs * (1 + above + load.difference) + load.lookups * (lookup + load.difference)
+    above_slices = 0 if kind is JoinSynopsisKind.BASIC else 2 * load.longest
+    kept = (rows_of(load.longest, load.difference) + above_slices) * ROW_BYTES * load.groups
     ratio = f"{load.pairs:.3g} pairs and {load.lookups:.3g} lookups a second"
-    return JoinChoice(kind, cost, f"{kind.value}: {why}; {ratio}: {cost:.3g} merges")
+    return JoinChoice(kind, cost, kept, f"{kind.value}: {why}; {ratio}: {cost:.3g} merges, {format_size(kept)}")

@@ -23,12 +23,14 @@ import enum
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from windrow.plan.aggregate_class import Traits
 from windrow.units import format_size
 
 _CHEAPER = 1.5  # by what factor another synopsis has to be cheaper to take over
 _PATIENCE = 5  # and how many times in a row
+ROW_BYTES = 16  # of a partial result: a count and one word
 
 
 class Synopsis(enum.Enum):
@@ -54,7 +56,6 @@ class Workload:
     kept: int = 0  # positions, where these are more than the widest window has
     groups: int = 1
     memory: float = math.inf  # bytes
-    row_bytes: int = 16
 
     def __post_init__(self) -> None:
         assert self.widths and min(self.widths) >= 1, self.widths
@@ -64,31 +65,37 @@ class Workload:
         return max(self.kept, *self.widths)
 
 
+Kind = TypeVar("Kind", bound=enum.Enum)
+
+
 @dataclass(frozen=True)
-class Choice:
-    synopsis: Synopsis
-    cost: float  # merges a second
+class Choice(Generic[Kind]):
+    """A form of a synopsis, with what it costs in merges a second and takes in bytes."""
+
+    kind: Kind
+    cost: float
     bytes: float
     reason: str
 
 
-def chosen(traits: Traits, workload: Workload, among: Sequence[Synopsis] = tuple(Synopsis)) -> Choice:
-    """The cheapest synopsis that fits the memory, or when none does the smallest."""
-    candidates = [one for one in alternatives(traits, workload) if one.synopsis in among]
-    cheapest = min(candidates, key=lambda one: (one.cost, one.bytes))
-    if cheapest.bytes <= workload.memory:
-        return cheapest
-    bound, fitting = format_size(workload.memory), [one for one in candidates if one.bytes <= workload.memory]
+def cheapest(forms: Sequence[Choice[Kind]], memory: float) -> Choice[Kind]:
+    """The cheapest that fits the memory, or when none does the smallest."""
+    best = min(forms, key=lambda one: (one.cost, one.bytes))
+    if best.bytes <= memory:
+        return best
+    bound, fitting = format_size(memory), [one for one in forms if one.bytes <= memory]
     if fitting:
-        best = min(fitting, key=lambda one: (one.cost, one.bytes))
-        why = f"{cheapest.synopsis.value} would cost less and does not fit into {bound}"
-    else:
-        best = min(candidates, key=lambda one: (one.bytes, one.cost))
-        why = f"nothing fits into {bound}, this is the smallest"
-    return replace(best, reason=f"{best.reason}; {why}")
+        found, why = min(fitting, key=lambda one: (one.cost, one.bytes)), f"{best.kind.value} would cost less and does"
+        return replace(found, reason=f"{found.reason}; {why} not fit into {bound}")
+    found = min(forms, key=lambda one: (one.bytes, one.cost))
+    return replace(found, reason=f"{found.reason}; nothing fits into {bound}, this is the smallest")
 
 
-def alternatives(traits: Traits, workload: Workload) -> list[Choice]:
+def chosen(traits: Traits, workload: Workload, among: Sequence[Synopsis] = tuple(Synopsis)) -> Choice[Synopsis]:
+    return cheapest([one for one in alternatives(traits, workload) if one.kind in among], workload.memory)
+
+
+def alternatives(traits: Traits, workload: Workload) -> list[Choice[Synopsis]]:
     """All synopses that could answer the workload. Holistic aggregates are kept from counters of slices instead."""
     assert traits.merges, "what is kept of a part has no bounded size"
     w, n, widest = workload, workload.positions, max(workload.widths)
@@ -124,9 +131,9 @@ def is_indexed(updates: float, questions: float, groups: float, looks: float) ->
     return index < every, compared
 
 
-def _choice(synopsis: Synopsis, w: Workload, update: float, lookup: float, rows: float, why: str) -> Choice:
+def _choice(synopsis: Synopsis, w: Workload, update: float, lookup: float, rows: float, why: str) -> Choice[Synopsis]:
     cost = w.updates * update + w.lookups * lookup
-    kept = rows * w.row_bytes * w.groups
+    kept = rows * ROW_BYTES * w.groups
     ratio = f"{w.updates:.3g} elements and {w.lookups:.3g} lookups a second"
     return Choice(synopsis, cost, kept, f"{synopsis.value}: {why}; {ratio}: {cost:.3g} merges, {format_size(kept)}")
 
@@ -148,24 +155,24 @@ class Patience:
         return True
 
 
-def is_much_cheaper(cost: float, than: float) -> bool:
-    return than > _CHEAPER * cost
+def is_much_better(best: Choice[Kind], now: Choice[Kind], memory: float) -> bool:
+    """Whether another form is much cheaper than the present one, or fits where that does not."""
+    return now.kind is not best.kind and (now.cost > _CHEAPER * best.cost or now.bytes > memory >= best.bytes)
 
 
 class Watch:
     """Looks at the measured workload from time to time, and says when another synopsis should take over."""
 
-    def __init__(self, traits: Traits, choice: Choice, among: Sequence[Synopsis] = tuple(Synopsis)) -> None:
+    def __init__(self, traits: Traits, choice: Choice[Synopsis], among: Sequence[Synopsis] = tuple(Synopsis)) -> None:
         self._traits, self._among = traits, among
         self.choice = choice
         self._patience = Patience()
 
-    def look(self, workload: Workload) -> Choice | None:
+    def look(self, workload: Workload) -> Choice[Synopsis] | None:
         """The synopsis to change to, when it has been much cheaper, or the only one that fits, for long enough."""
         best = chosen(self._traits, workload, self._among)
-        now = next(one for one in alternatives(self._traits, workload) if one.synopsis is self.choice.synopsis)
-        is_better = is_much_cheaper(best.cost, now.cost) or now.bytes > workload.memory >= best.bytes
-        if not self._patience.is_over(best.synopsis if is_better and best.synopsis is not now.synopsis else None):
+        now = next(one for one in alternatives(self._traits, workload) if one.kind is self.choice.kind)
+        if not self._patience.is_over(best.kind if is_much_better(best, now, workload.memory) else None):
             return None
         self.choice = best
         return best

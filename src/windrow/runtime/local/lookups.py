@@ -56,15 +56,16 @@ class Lookups:
 
     def look(self) -> None:
         """Change the form of synopses whose use has changed."""
+        memory = self._session.catalog.synopsis_memory
         for synopsis, (_, state) in self._held().items():
             watching = self._rechoosing[synopsis]
             if isinstance(watching, Rechoosing):
                 assert isinstance(state, Summaries), state
-                if watching.look([state], self._session.catalog.synopsis_memory):
+                if watching.look([state], memory):
                     watching.convert(state, self._dictionary)
             else:
                 assert isinstance(state, JoinSummaries), state
-                if watching.look([state]):
+                if watching.look([state], memory):
                     watching.convert(state)
 
     def _watch(self, synopsis: KeptGroups) -> None:

@@ -72,6 +72,6 @@ class SummariesOfShards:
             has_changed = form.look([state for state in states if isinstance(state, Summaries)], memory)
         else:
             joins = [state for state in states if isinstance(state, JoinSummaries)]
-            has_changed = form is not None and form.look(joins)
+            has_changed = form is not None and form.look(joins, memory)
         if has_changed:
             del self._held[key]
