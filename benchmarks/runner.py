@@ -15,7 +15,7 @@ from rich.table import Table
 
 import benchmarks
 
-NOT_BENCHMARKS = {"__main__", "figure", "runner", "spark_runs"}
+NOT_BENCHMARKS = {"__main__", "asw_loops", "figure", "runner", "spark_runs"}
 
 
 @dataclass(frozen=True)

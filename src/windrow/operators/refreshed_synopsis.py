@@ -126,6 +126,15 @@ class RefreshSynopsis:
         marks[pairs] = 0
         return gone, shown[~asked]
 
+    def _forget(self, state: Refreshing, pairs: Int64s) -> None:
+        """Of pairs those that are not shown any more."""
+        marks = state.marks = grown(state.marks, state.groups.capacity)
+        marks[pairs] = 1
+        marks[state.shown.present()] = 0
+        gone = np.flatnonzero(marks)
+        marks[gone] = 0
+        state.groups.forget(gone)
+
     def _answers(self, state: Refreshing, versions: Sequence[Versions]) -> Batch:
         none = empty(self.keep.types, self.keep.dictionary)
         if not versions:
@@ -139,7 +148,7 @@ class RefreshSynopsis:
         sorted_changes = changes.take(order)
         keys = state.summaries.groups.columns(groups[order]) if len(order) else none.columns[: len(self.keep.keys)]
         begins = np.searchsorted(number[order], np.arange(len(self.questions) + 1))
-        state.groups.forget(np.setdiff1d(group, state.shown.present()))
+        self._forget(state, group)
         aggregates = sorted_changes.columns[2:]
         return Answers(
             (*keys, *aggregates), sorted_changes.ts, sorted_changes.exp, sorted_changes.sign, begins.astype(np.int64)

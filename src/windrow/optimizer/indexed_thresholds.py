@@ -98,7 +98,7 @@ def _synopsis(asked: _Asked, members: Sequence[_Query], statistics: Statistics) 
     named = tuple(NamedAggregate(f"kept{place}", call) for place, call in enumerate(calls))
     names = {one.call: one.name for one in named}
     widths = [max(1, int(rate / number * query.form.reach / SECOND)) for query in windows]
-    load = Workload(rate, questions * number, tuple(widths), len(members), groups=int(number))
+    load = Workload(rate, questions * number, tuple(widths), groups=int(number))
     choices = [choice_of(call, load) for call in calls]
     why = f"{len(members)} thresholds in HAVING: a collective index finds the groups ({compared})"
     reasons = tuple(
