@@ -21,12 +21,12 @@ from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.snapshot import Part, Piece
 from windrow.synopses.apart import Apart
-from windrow.synopses.elements import Spans
+from windrow.synopses.elements import Elements, Spans
 from windrow.synopses.kept import Kept
 from windrow.synopses.shared import SharedSynopsis
 from windrow.synopses.thresholds import ThresholdIndex
 from windrow.types import Type
-from windrow.units import FOREVER
+from windrow.units import BEGINNING, FOREVER
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ class Summaries(Parts):
 
 
 class Question(NamedTuple):
-    """Aggregates, by place, over the rows in [begin, end), or over the newest `rows` of each group, as of an instant.
+    """Aggregates, by place, over the rows in [begin, end), as of an instant; or over the newest `rows` of each group,
+    of those that have come since `begin`.
 
     `threshold` is the place of an aggregate, whether it is to be above a bound, and the bound.
     """
@@ -203,7 +204,8 @@ class KeepSynopsis:
     def _spans(self, state: Summaries, question: Question, group: Int64s) -> Spans:
         elements, count = state.synopsis.elements, len(group)
         if self.by_rows:
-            return elements.by_rows(group, np.full(count, question.rows, np.int64), np.zeros(count, np.int64))
+            newest = elements.by_rows(group, np.full(count, question.rows, np.int64), np.zeros(count, np.int64))
+            return newest if question.begin == BEGINNING else _not_before(elements, newest, question.begin)
         begin, end = np.full(count, question.begin, np.int64), np.full(count, question.end, np.int64)
         return elements.by_time(group, begin, end) if state.synopsis.kept else Spans(group, begin, end)
 
@@ -220,3 +222,10 @@ class KeepSynopsis:
             else state.apart[place].lookup(group, begin, question.now)
             for place in question.places
         ]
+
+
+def _not_before(elements: Elements, newest: Spans, begin: int) -> Spans:
+    """Of spans that end now, what is not older."""
+    count = len(newest.group)
+    later = elements.between(newest.group, np.full(count, begin, np.int64), np.full(count, FOREVER, np.int64))
+    return newest._replace(begin=np.maximum(newest.begin, later.begin))

@@ -2,7 +2,8 @@
 
 Queries over the same rows by the same keys share one synopsis, whatever their windows and aggregates: it holds the
 aggregates of all, reaches as far back as the longest window, and is kept in the form that costs least for all of them
-(thesis 8.3.1, rules SS1 and SS2).
+(thesis 8.3.1, rules SS1 and SS2). One that starts later is looked up in what runs already, if that covers it: its
+windows then begin no earlier than the query itself.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from windrow.plan.functions import conjunction
 from windrow.plan.nodes import Filter, KeptGroups, KeptJoin, KeptSynopsis, Node, Threshold, WindowLookup, below_exchange
 from windrow.plan.rewrite import bottom_up
 from windrow.plan.windows import Range, RangeAgo, Rows, Unbounded, Window
-from windrow.units import SECOND, format_duration
+from windrow.units import BEGINNING, SECOND, format_duration
 
 
 class _Kept(NamedTuple):
@@ -85,9 +86,7 @@ def covered(plan: Node, synopses: Sequence[KeptGroups]) -> Node:
     query = _query(plan)
     if isinstance(query, JoinQuery):
         return covered_join(query, [one for one in synopses if isinstance(one, KeptJoin)])
-    calls = {named.call for named in query.form.groups.aggregates}
-    of_windows = [one for one in synopses if isinstance(one, KeptSynopsis)]
-    of_same = [one for one in of_windows if _is_of(query, one) and calls <= {named.call for named in one.aggregates}]
+    of_same = [one for one in synopses if isinstance(one, KeptSynopsis) and _is_of(query, one)]
     if not of_same:
         hint = "create a query with these groups and aggregates, and REFRESH ON LOOKUP"
         raise WindrowError("nothing that is kept answers this query", hint)
@@ -98,13 +97,31 @@ def covered(plan: Node, synopses: Sequence[KeptGroups]) -> Node:
     return _over(query, longest)
 
 
+def over_running(plan: Node, start: int, synopses: Collection[KeptGroups]) -> Node | None:
+    """A query that starts later than synopses, over the one of them that covers it with the fewest rows; or None.
+
+    Older rows cannot be left out of what fades, of a slice that has begun before, and of pairs that have been merged.
+    """
+    query = _query(plan)
+    if isinstance(query, JoinQuery) or query.kept.fades:
+        return None
+    of_same = (one for one in synopses if isinstance(one, KeptSynopsis) and _is_of(query, one))
+    since = None if start == BEGINNING else start  # nothing has come before
+    on_edges = (one for one in of_same if since is None or not one.slice or since % one.slice == 0)
+    covering = [one for one in on_edges if query.form.reach <= one.reach]
+    return _over(query, min(covering, key=lambda one: one.reach), since) if covering else None
+
+
 def synopsis_below(plan: Node) -> KeptGroups:
     """The synopsis that a query is looked up in."""
     return next(node for node in plan.walk() if isinstance(node, KeptGroups))
 
 
 def _is_of(query: _Query, synopsis: KeptSynopsis) -> bool:
+    """Whether it is of the rows, groups and aggregates of a query, and of its windows but for their length."""
     kept = query.kept
+    if not {named.call for named in query.form.groups.aggregates} <= {named.call for named in synopsis.aggregates}:
+        return False
     fits = not synopsis.slice or all(edge % synopsis.slice == 0 for edge in edges_of(query.form.window))
     if not fits or kept.by_rows != synopsis.by_rows or kept.fades != (synopsis.reach == 0):
         return False
@@ -207,12 +224,12 @@ def _threshold(query: _Query, calls: Collection[AggregateCall]) -> Threshold | N
     return next((one for one in query.thresholds if own[one.aggregate] in calls), None)
 
 
-def _over(query: _Query, synopsis: KeptSynopsis) -> Node:
+def _over(query: _Query, synopsis: KeptSynopsis, since: int | None = None) -> Node:
     """The query with its groups looked up; conditions on the keys of whole groups are checked afterwards."""
     form = query.form
     groups = form.groups
     threshold = _threshold(query, {named.call for named in synopsis.aggregates if named.name in synopsis.indexed})
-    found: Node = WindowLookup(synopsis, groups.keys, groups.aggregates, form.window, threshold)
+    found: Node = WindowLookup(synopsis, groups.keys, groups.aggregates, form.window, threshold, since)
     if form.later:
         names = {key.expression.name: key.name for key in groups.keys if isinstance(key.expression, Column)}
         condition = conjunction([rename_columns(part, names) for part in form.later])

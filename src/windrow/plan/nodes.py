@@ -417,10 +417,11 @@ class GroupsLookup(LookedUpGroups):
 
 @dataclass(frozen=True)
 class WindowLookup(GroupsLookup):
-    """The groups of a window."""
+    """The groups of a window; `since` is the start of a query that came when the synopsis had older rows already."""
 
     window: Window
     threshold: Threshold | None = None
+    since: int | None = None
 
     @property
     def synopsis(self) -> KeptSynopsis:

@@ -1,6 +1,7 @@
 """Questions to synopses of a window: which stretch of time, or how many rows, at the instant that is asked for.
 
-A window that does not slide ends at that instant, one that slides at its last refresh before.
+A window that does not slide ends at that instant, one that slides at its last refresh before. Rows from before a query
+are not in its windows, also where they are kept for others.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ class AskingWindow:
         if self._is_of_now:
             return -FOREVER if final == FOREVER else final - 1
         states = (state for _, state in held if isinstance(state, Summaries))
-        return (
-            max((state.synopsis.elements.kept_since for state in states), default=-FOREVER) + self._synopsis.reach - 1
-        )
+        since = max((state.synopsis.elements.kept_since for state in states), default=-FOREVER) + self._synopsis.reach
+        is_all_kept = self._lookup.since is not None and since < self._lookup.since  # of the query's own rows
+        return -FOREVER if is_all_kept else since - 1
 
     @property
     def _is_of_now(self) -> bool:
@@ -45,6 +46,7 @@ class AskingWindow:
         places = {named.call: place for place, named in enumerate(self._synopsis.aggregates)}
         asked = tuple(places[named.call] for named in self._lookup.aggregates)
         begin, end = self._edges(instant)
+        begin = begin if self._lookup.since is None else max(begin, self._lookup.since)
         if end >= final or self._is_of_now:
             end = FOREVER
         extent, threshold = self._lookup.window.extent, None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from windrow.plan.analysis.relations import is_non_retroactive
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.explain.slices import slice_notes
@@ -46,7 +48,7 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.pattern import Pattern
 from windrow.plan.printer import ExpressionPrinter, aggregate_text, expression_text, sort_key_text, window_text
-from windrow.units import format_duration
+from windrow.units import format_duration, format_timestamp
 
 _NAMES: dict[type[Node], str] = {
     Stream: "Stream",
@@ -188,7 +190,13 @@ def aggregate_notes(node: Node) -> tuple[str, ...]:
         return ()
     users = (named.call.user for named in node.aggregates)
     own = (user.description for user in users if user is not None)
-    return tuple(dict.fromkeys((*own, *slice_notes(node))))
+    return tuple(dict.fromkeys((*own, *slice_notes(node), *_left_out(node))))
+
+
+def _left_out(node: GroupBy) -> Iterator[str]:
+    """Rows that are kept for others, and that are older than the query."""
+    if isinstance(node, WindowLookup) and node.since is not None:
+        yield f"rows from before {format_timestamp(node.since)} are not in its windows"
 
 
 def _ordered(node: Sort | Limit) -> str:

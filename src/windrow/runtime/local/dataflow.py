@@ -23,6 +23,7 @@ class Dataflow:
         self._dictionary, self._together = dictionary, together
         self._lowerings: dict[tuple[int, Strategy], Lowering] = {}
         self._new: dict[tuple[int, Strategy], dict[str, Node]] = {}
+        self._starts: dict[str, tuple[int, Strategy]] = {}
         self.plans: dict[str, Node] = {}  # as they run
         self.roots: dict[str, PhysicalNode] = {}
 
@@ -32,8 +33,22 @@ class Dataflow:
         (self.plans[name],) = self._together([plan], strategy)
         self.roots[name] = lowering.lower(self.plans[name])
         self._new.setdefault((start, strategy), {})[name] = plan
+        self._starts[name] = start, strategy
+
+    def add_to(self, name: str, other: str) -> None:
+        """A query that takes what another one computes, for as long as either runs."""
+        self.plans[name], self.roots[name], self._starts[name] = (
+            self.plans[other],
+            self.roots[other],
+            self._starts[other],
+        )
+
+    def started_with(self, name: str) -> dict[str, Node]:
+        """The plans of all queries that may share parts with one, as they run; with its own."""
+        return {other: plan for other, plan in self.plans.items() if self._starts[other] == self._starts.get(name)}
 
     def remove(self, name: str) -> None:
+        self._starts.pop(name, None)
         self.plans.pop(name, None)
         self.roots.pop(name, None)  # one that is looked up has none before its first step
         for plans in self._new.values():
@@ -48,6 +63,7 @@ class Dataflow:
                 self.plans |= shared
                 self.roots |= {name: lowering.lower(plan) for name, plan in shared.items()}
         self._new.clear()
+        self._lowerings.clear()  # they know operators of queries that may be dropped
 
     def step(self, inputs: Mapping[str, Batch], segment: Segment) -> dict[str, Batch]:
         """The changes of every query in a segment, given all rows of the sources in it."""

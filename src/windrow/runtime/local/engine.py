@@ -124,11 +124,10 @@ class Engine:
 
     def _sharing(self, query: str) -> dict[str, Node]:
         """All queries that share something, as they run, if this one does."""
-        own = self._dataflow.plans.get(query.lower())
-        if own is None or not shares(own):
+        plans = {name: plan for name, plan in self._dataflow.started_with(query.lower()).items() if shares(plan)}
+        if query.lower() not in plans:
             return {}
-        plans = {name: plan for name, plan in self._dataflow.plans.items() if shares(plan)}
-        return plans | {name: self._lookups.plan_of(name) for name in self._lookups.names}
+        return plans | {name: self._lookups.plan_of(name) for name in self._lookups.names if name in plans}
 
     def push(self, stream: str, rows: Any) -> None:
         """Hand over rows of a stream as they come; call `step` to see their effect."""

@@ -1,16 +1,17 @@
 """Queries that are looked up, and the synopses of the running plan that they are looked up in.
 
-Those that start together share; nothing has been kept for them before the first step, so that it is decided then.
+Those that start together share; nothing has been kept for them before the first step, so that it is decided then. One
+that starts later is looked up in a synopsis that runs and covers it, which stays as long as anybody is looked up in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from windrow.batch import Dictionary
 from windrow.operators.keep_join import JoinSummaries
 from windrow.operators.keep_synopsis import Summaries
-from windrow.optimizer.looked_up import synopsis_below
+from windrow.optimizer.looked_up import over_running, synopsis_below
 from windrow.physical.lower import Lowering
 from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import KeptGroups, KeptJoin, KeptSynopsis, Node
@@ -46,8 +47,14 @@ class Lookups:
 
     def begin(self) -> None:
         """What is new takes part in the next step."""
+        running = self._running()
         for (start, strategy), plans in self._new.items():
-            for name, plan in self._shared(plans).items():
+            later = self._later(plans, start, running)
+            for name, plan in later.items():
+                self._queries[name] = LookedUp(plan, self._dictionary)
+                self._dataflow.add_to(name, running[synopsis_below(plan)])
+            first = {name: plan for name, plan in plans.items() if name not in later}
+            for name, plan in self._shared(first).items():
                 synopsis = synopsis_below(plan)
                 self._queries[name] = LookedUp(plan, self._dictionary)
                 self._dataflow.add(name, synopsis, start, strategy)
@@ -86,7 +93,10 @@ class Lookups:
 
     def synopses(self) -> dict[KeptGroups, Held]:
         """All that windows can be looked up in."""
-        new = (plan for plans in self._new.values() for plan in self._shared(plans).values())
+        running = self._running()
+        split = ((plans, self._later(plans, start, running)) for (start, _), plans in self._new.items())
+        first = [{name: plan for name, plan in plans.items() if name not in later} for plans, later in split]
+        new = (plan for plans in first for plan in self._shared(plans).values())
         return {synopsis_below(plan): self._empty(plan) for plan in new} | self._held()
 
     def plan_of(self, name: str) -> Node:
@@ -98,8 +108,16 @@ class Lookups:
         return bottom_up(found.plan, lambda node: kept.plan if isinstance(node, KeptGroups) else None)
 
     def _held(self) -> dict[KeptGroups, Held]:
-        names = {query.synopsis: name for name, query in self._queries.items()}
-        return {synopsis: held_by(self._dataflow.roots[name]) for synopsis, name in names.items()}
+        return {synopsis: held_by(self._dataflow.roots[name]) for synopsis, name in self._running().items()}
+
+    def _running(self) -> dict[KeptGroups, str]:
+        """The synopses that are kept, each with a query that is looked up in it."""
+        return {query.synopsis: name for name, query in self._queries.items()}
+
+    def _later(self, plans: Mapping[str, Node], start: int, running: Collection[KeptGroups]) -> dict[str, Node]:
+        """Those that are looked up in what runs."""
+        found = {name: over_running(plan, start, running) for name, plan in plans.items()}
+        return {name: plan for name, plan in found.items() if plan is not None}
 
     def _shared(self, plans: Mapping[str, Node]) -> dict[str, Node]:
         return dict(zip(plans, self._session.looked_up(list(plans.values())), strict=True))

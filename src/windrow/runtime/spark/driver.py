@@ -254,7 +254,7 @@ class Driver:
         """When a query started; time itself begins with the first row."""
         running = next((one for one in self._plan.queries if one.name.lower() == query.lower()), None)
         origin = self._progress.origin
-        return None if running is None or origin is None else max(running.start, origin)
+        return None if running is None or origin is None else max(running.started, origin)
 
     def logged(self, query: Query, mode: Mode) -> pa.Table:
         """What the log has of what a query told in a mode."""
@@ -450,7 +450,8 @@ class Driver:
         own = next((one for one in self._plan.queries if one.name.lower() == query.lower()), None)
         if own is None or not shares(own.plan):
             return {}
-        plans = {query.name.lower(): self._as_kept(query) for query in self._plan.queries}
+        together = (one for one in self._plan.queries if (one.start, one.strategy) == (own.start, own.strategy))
+        plans = {query.name.lower(): self._as_kept(query) for query in together}
         return {name: plan for name, plan in plans.items() if shares(plan)}
 
     def _as_kept(self, query: RunningQuery) -> Node:

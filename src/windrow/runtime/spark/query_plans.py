@@ -1,4 +1,8 @@
-"""How queries run on shards: their plans with exchanges, and what those that start together share."""
+"""How queries run on shards: their plans with exchanges, and what they share.
+
+Those that start together share synopses and slices; one that is looked up and starts later shares what runs. It is
+decided when a query starts, and is part of the running plan from then on.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from windrow.catalog import QueryEntry
-from windrow.optimizer.looked_up import synopsis_below
+from windrow.optimizer.looked_up import over_running, synopsis_below
 from windrow.physical.exchanges import distributed, distributed_lookup
 from windrow.physical.strategy import Strategy
 from windrow.physical.together import running_together
@@ -47,15 +51,30 @@ class QueryPlans:
         return self._placed(query, plan, self._strategy)
 
     def sharing(self, queries: Sequence[RunningQuery], new: Sequence[RunningQuery]) -> Iterator[RunningQuery]:
-        """Queries, of which new ones that start together share synopses and slices for as long as they run."""
+        """Queries, of which new ones share synopses and slices for as long as they run."""
+        numbers = {query.statement for query in new}
+        shared = self._looked_up_in([query for query in queries if query.statement not in numbers], new)
         together: dict[tuple[int, Strategy, bool], list[RunningQuery]] = {}
         for query in new:
-            together.setdefault((query.start, query.strategy, query.lookup is not None), []).append(query)
-        shared: dict[int, RunningQuery] = {}
+            if query.statement not in shared:
+                together.setdefault((query.start, query.strategy, query.lookup is not None), []).append(query)
         for (_, strategy, is_lookup), members in together.items():
             found = self._looking_up(members) if is_lookup else self._slicing(members, strategy)
             shared |= {query.statement: query for query in found}
         return (shared.get(query.statement, query) for query in queries)
+
+    def _looked_up_in(self, running: Sequence[RunningQuery], new: Sequence[RunningQuery]) -> dict[int, RunningQuery]:
+        """New queries that a synopsis which runs covers: the same plan from the same start, asked for less."""
+        synopses = {synopsis_below(query.lookup): query for query in running if query.lookup is not None}
+        asking = [query for query in new if query.lookup is not None]
+        shared: dict[int, RunningQuery] = {}
+        for query, optimized in zip(asking, self._optimized(asking), strict=True):
+            lookup = over_running(optimized, query.start, synopses.keys())
+            if lookup is not None:
+                of = synopses[synopsis_below(lookup)]
+                running_as = replace(query, plan=of.plan, start=of.start, strategy=of.strategy, lookup=lookup)
+                shared[query.statement] = running_as
+        return shared
 
     def _looking_up(self, members: Sequence[RunningQuery]) -> Iterator[RunningQuery]:
         plans = self._session.looked_up(self._optimized(members))

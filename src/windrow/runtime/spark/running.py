@@ -23,7 +23,7 @@ from windrow.physical.lower import Lowering
 from windrow.physical.physical_node import PhysicalNode, plan_digest
 from windrow.physical.strategy import Strategy
 from windrow.plan.explain.operators import describe_operator
-from windrow.plan.nodes import Exchange, GroupBy, KeptGroups, KeptSynopsis, Node, Stream, Table, Windowed
+from windrow.plan.nodes import Exchange, GroupBy, KeptGroups, KeptSynopsis, Node, Stream, Table, Windowed, WindowLookup
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.modes import Mode, usual_mode
 from windrow.runtime.sinks import SinkForm, sink_form
@@ -32,17 +32,24 @@ from windrow.types import Type
 
 @dataclass(frozen=True)
 class RunningQuery:
-    """A query from `start` on: rows before it are not in its windows."""
+    """A query from `start` on: rows before it are not in its windows, nor any from before it was `started`."""
 
     name: str
     plan: Node  # with exchanges
-    start: int
+    start: int  # of all that it computes, also for queries before it
     strategy: Strategy
     slide: int | None = None
     sink: Connector | None = None
     statement: int = 0  # the number of the statement that created it
     forms: tuple[SinkForm, ...] = ()  # in which it is told besides its changes and refreshes
     lookup: Node | None = None  # the query over its synopsis, when it is looked up; the plan is the synopsis
+
+    @property
+    def started(self) -> int:
+        """Later than what it runs on, if it is looked up in a synopsis that was there before."""
+        below = () if self.lookup is None else self.lookup.walk()
+        clipped = (node.since for node in below if isinstance(node, WindowLookup) and node.since is not None)
+        return next(clipped, self.start)
 
     @property
     def sink_mode(self) -> Mode:
