@@ -63,9 +63,9 @@ def sliding_windows(draw: st.DrawFn) -> SlidingWindow:
 
 
 @st.composite
-def streams(draw: st.DrawFn, most: int = 40) -> list[Row]:
+def streams(draw: st.DrawFn, least: int = 0, most: int = 40) -> list[Row]:
     """Skewed values, ties in time, nulls."""
-    times = sorted(draw(st.lists(st.integers(0, 20), max_size=most)))
+    times = sorted(draw(st.lists(st.integers(0, 20), min_size=least, max_size=most)))
     values = st.one_of(st.integers(0, 2), st.integers(0, 9), st.none())
     return [
         {

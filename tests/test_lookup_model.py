@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import pytest
 from generated_streams import START
@@ -19,11 +20,26 @@ from windrow.errors import WindrowError
 from windrow.optimizer import looked_up
 from windrow.plan.analysis import lookups
 from windrow.plan.analysis.synopses import Synopsis
+from windrow.plan.nodes import Node
 from windrow.runtime import rechoosing
 from windrow.runtime.local import Engine
+from windrow.units import BEGINNING
 
-Asked = tuple[str, bool]  # the text of a query, and whether the past can be asked for
 
+class Asked(NamedTuple):
+    """A query, whether the past can be asked for, and before and after how many steps it is created and dropped."""
+
+    text: str
+    has_past: bool
+    born: int
+    dies: int
+
+    def lives_at(self, step: int) -> bool:
+        return self.born <= step < self.dies
+
+
+cuts_of_streams = st.lists(st.integers(1, 20), max_size=10, unique=True)
+lives = st.tuples(st.integers(0, 4), st.integers(2, 9))
 
 aggregates = st.lists(
     st.sampled_from(
@@ -39,33 +55,67 @@ bounds = st.sampled_from(
 )  # fmt: skip
 
 
-@st.composite
-def windows(draw: st.DrawFn) -> str:
-    length, slide = draw(st.integers(1, 12)), draw(st.sampled_from([0, 0, 1, 2, 3]))
-    ago = draw(st.sampled_from([0, 0, 0, 2]))
-    extent = f"FROM {(length + ago) * 500} MILLISECONDS TO {ago * 500} MILLISECONDS AGO" if ago else None
-    return f"[RANGE {extent or f'{length * 500} MILLISECONDS'}{f' SLIDE {slide * 500} MILLISECONDS' if slide else ''}]"
+@dataclass(frozen=True)
+class Shape:
+    """What queries that may share have in common."""
+
+    listed: tuple[str, ...]
+    rows: str
+    having: str
+    keyed: bool
+    by_rows: bool
 
 
 @st.composite
-def queries(draw: st.DrawFn) -> Asked:
-    listed, keyed = draw(aggregates), draw(st.booleans())
-    key, group = ("k, ", " GROUP BY k") if keyed else ("", "")
+def shapes(draw: st.DrawFn) -> Shape:
+    keyed, by_rows = draw(st.booleans()), draw(st.integers(0, 3)) == 0
+    rows = draw(st.sampled_from(["", "", " WHERE k <> 'p'"] if by_rows else ["", " WHERE x <> 1", " WHERE k = 'p'"]))
     having = f" HAVING {draw(bounds)}" if keyed and draw(st.booleans()) else ""
-    rows = draw(st.sampled_from(["", " WHERE x <> 1", " WHERE k = 'a'"]))
-    if draw(st.integers(0, 3)) == 0:
-        by = "PARTITION BY k " if keyed else ""
-        columns = ", ".join(one.replace("w", "x") for one in dict.fromkeys(listed))
-        where = " WHERE k <> 'b'" if keyed and rows else ""
-        return f"SELECT {key}{columns} FROM s [{by}ROWS {draw(st.integers(1, 5))}]{where}{group}{having}", False
-    source = f"(SELECT ts, k, x, y, CAST(x AS DOUBLE) / 3 AS w FROM s {draw(windows())}) AS q"
-    return f"SELECT {key}{', '.join(listed)} FROM {source}{rows}{group}{having}", True
+    return Shape(tuple(draw(aggregates)), rows if keyed or not by_rows else "", having, keyed, by_rows)
 
 
-def steps(engine: Any, rows: Sequence[Row], cuts: Sequence[int]) -> Iterator[int]:
-    """Push rows piece by piece; gives how far the stream is final after each."""
+@st.composite
+def windows(draw: st.DrawFn, length: st.SearchStrategy[int]) -> str:
+    long, slide = draw(length), draw(st.sampled_from([0, 0, 1, 2, 3]))
+    ago = draw(st.sampled_from([0, 0, 0, 2]))
+    extent = f"FROM {(long + ago) * 500} MILLISECONDS TO {ago * 500} MILLISECONDS AGO" if ago else None
+    return f"[RANGE {extent or f'{long * 500} MILLISECONDS'}{f' SLIDE {slide * 500} MILLISECONDS' if slide else ''}]"
+
+
+@st.composite
+def queries(draw: st.DrawFn, shape: Shape, is_first: bool) -> Asked:
+    """The first of a shape is there from the beginning, and covers many others."""
+    listed = shape.listed if is_first else draw(st.lists(st.sampled_from(shape.listed), min_size=1, unique=True))
+    having = shape.having if is_first or draw(st.booleans()) else ""
+    key, group = ("k, ", " GROUP BY k") if shape.keyed else ("", "")
+    born, dies = (0, draw(st.integers(1, 9))) if is_first else draw(lives)
+    if shape.by_rows:
+        by, count = "PARTITION BY k " if shape.keyed else "", draw(st.integers(4 if is_first else 1, 5))
+        columns = ", ".join(one.replace("w", "x") for one in listed)
+        text = f"SELECT {key}{columns} FROM s [{by}ROWS {count}]{shape.rows}{group}{having}"
+        return Asked(text, False, born, dies)
+    window = draw(windows(st.integers(8 if is_first else 1, 12)))
+    source = f"(SELECT ts, k, x, y, CAST(x AS DOUBLE) / 3 AS w FROM s {window}) AS q"
+    return Asked(f"SELECT {key}{', '.join(listed)} FROM {source}{shape.rows}{group}{having}", True, born, dies)
+
+
+@st.composite
+def together(draw: st.DrawFn, most: int) -> list[Asked]:
+    """Queries of one or two shapes."""
+    drawn = draw(st.lists(shapes(), min_size=1, max_size=2))
+    first = [draw(queries(shape, True)) for shape in drawn]
+    return first + draw(
+        st.lists(st.sampled_from(drawn).flatmap(lambda shape: queries(shape, False)), min_size=1, max_size=most)
+    )
+
+
+def steps(
+    engine: Any, rows: Sequence[Row], cuts: Sequence[int], before: Callable[[int], object] = lambda step: None
+) -> Iterator[int]:
+    """Push rows piece by piece; gives how far the stream is final after each. `before` each step something is done."""
     done = 0
-    for edge in [*sorted({START + cut * HALF for cut in cuts}), None]:
+    for step, edge in enumerate([*sorted({START + cut * HALF for cut in cuts}), None]):
+        before(step)
         upto = len(rows) if edge is None else sum(1 for row in rows if row["ts"] < edge)
         if upto > done:
             engine.push("s", table_of(rows[done:upto], SCHEMA))
@@ -78,30 +128,53 @@ def bag(table: Any) -> Counter[Any]:
     return Counter(normal_row(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
+class Running(NamedTuple):
+    asked: Asked
+    query: Any
+    plan: Node
+    start: int  # rows before it are not in its windows
+
+
 def check(engine: Any, asked: Sequence[Asked], rows: list[Row], cuts: Sequence[int]) -> None:
     engine.sql(DECLARATION)
-    running = [engine.query(f"{text} REFRESH ON LOOKUP", name=f"q{n}") for n, (text, _) in enumerate(asked)]
-    plans = [engine.session.catalog.get(f"q{n}").plan for n in range(len(asked))]
-    for final in steps(engine, rows, cuts):
-        there = stream_order([row for row in rows if row["ts"] < final], [])
-        for query, plan, (text, has_past) in zip(running, plans, asked, strict=True):
-            for back in (0, 1, HALF) if has_past and final > START else (0,):
+    running: dict[str, Running] = {}
+
+    def change(step: int) -> None:
+        for number, one in enumerate(asked):
+            name = f"q{number}"
+            if one.lives_at(step) and name not in running:
+                query = engine.query(f"{one.text} REFRESH ON LOOKUP", name=name)
+                running[name] = Running(one, query, engine.session.catalog.get(name).plan, start_of_next(engine))
+            if not one.lives_at(step) and running.pop(name, None) is not None:
+                engine.sql(f"DROP QUERY {name}")
+
+    for final in steps(engine, rows, cuts, before=change):
+        for asked_for, query, plan, start in running.values():
+            there = stream_order([row for row in rows if start <= row["ts"] < final], [])
+            for back in (0, 1, HALF, 3 * HALF) if asked_for.has_past and final > START else (0,):
                 now = final - 1 - back
-                wanted = answer_at(plan, {"s": there}, {"s": SCHEMA}, now) if there else None
+                wanted = answer_at(plan, {"s": there}, {"s": SCHEMA}, now) if final > BEGINNING else None
                 try:
                     found = bag(query.answer(now if back else None))
                 except WindrowError as error:
-                    assert back and "not kept any more" in str(error), text
+                    assert back and "not kept any more" in str(error), asked_for
                     continue
                 if wanted is not None:
-                    assert found == wanted, (text, now)
+                    assert found == wanted, (asked_for, now, start)
+
+
+def start_of_next(engine: Any) -> int:
+    """From when a query that is created now sees rows: on shards those later than all that have come."""
+    if isinstance(engine, Engine):
+        return int(engine.watermark)
+    return int(engine.last_row) + (engine.last_row > BEGINNING)
 
 
 @settings(max_examples=250)
 @given(
-    rows=streams(most=40),
-    asked=st.lists(queries(), min_size=1, max_size=5),
-    cuts=st.lists(st.integers(0, 24), max_size=6),
+    rows=streams(most=40) | streams(least=12, most=40),
+    asked=together(most=4),
+    cuts=cuts_of_streams,
     indexed=st.booleans(),
     kind=st.sampled_from([None, *Synopsis]),
     watched=st.booleans(),
@@ -117,9 +190,9 @@ def test_what_sql_gives(
 
 @settings(max_examples=60)
 @given(
-    rows=streams(most=30),
-    asked=st.lists(queries(), min_size=1, max_size=4),
-    cuts=st.lists(st.integers(0, 24), max_size=4),
+    rows=streams(most=30) | streams(least=12, most=30),
+    asked=together(most=3),
+    cuts=cuts_of_streams,
     shards=st.sampled_from([1, 3]),
     indexed=st.booleans(),
     kind=st.sampled_from([None, *Synopsis]),

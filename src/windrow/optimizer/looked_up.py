@@ -16,17 +16,19 @@ from typing import NamedTuple
 
 from windrow.errors import WindrowError
 from windrow.optimizer.looked_up_joins import JoinQuery, covered_join, over_join_synopses
-from windrow.plan.aggregates import traits_of
+from windrow.plan.aggregates import aggregate_call, traits_of
 from windrow.plan.analysis.join_lookups import form_of
 from windrow.plan.analysis.lookups import ASKED, LookupForm, Refusal, synopses_of, thresholds_of
 from windrow.plan.analysis.rates import Rates, Statistics
 from windrow.plan.analysis.synopses import Choice, Synopsis, Workload, chosen, is_indexed
 from windrow.plan.expressions import AggregateCall, Column, Expression, NamedAggregate, rename_columns
 from windrow.plan.functions import conjunction
-from windrow.plan.nodes import Filter, KeptGroups, KeptJoin, KeptSynopsis, Node, Threshold, WindowLookup, below_exchange
-from windrow.plan.rewrite import bottom_up
+from windrow.plan.nodes import Filter, KeptGroups, KeptJoin, KeptSynopsis, Node, Threshold, WindowLookup
+from windrow.plan.rewrite import bottom_up, without_exchanges
 from windrow.plan.windows import Range, RangeAgo, Rows, Unbounded, Window
 from windrow.units import BEGINNING, SECOND, format_duration
+
+_PRESENT = aggregate_call("COUNT", [])
 
 
 class _Kept(NamedTuple):
@@ -51,6 +53,11 @@ class _Query:
         keys = tuple(key.expression for key in self.form.groups.keys)
         sliced = self.form.window.slide is not None and not whole
         return _Kept(self.form.rows, keys, self.form.by_rows, isinstance(self.form.window.extent, Unbounded), sliced)
+
+    @property
+    def calls(self) -> tuple[AggregateCall, ...]:
+        """Something that is kept row by row tells which groups are in a window."""
+        return tuple(named.call for named in self.form.groups.aggregates) or (_PRESENT,)
 
     @property
     def thresholds(self) -> tuple[Threshold, ...]:
@@ -120,12 +127,13 @@ def synopsis_below(plan: Node) -> KeptGroups:
 def _is_of(query: _Query, synopsis: KeptSynopsis) -> bool:
     """Whether it is of the rows, groups and aggregates of a query, and of its windows but for their length."""
     kept = query.kept
-    if not {named.call for named in query.form.groups.aggregates} <= {named.call for named in synopsis.aggregates}:
+    if not {*query.calls} <= {named.call for named in synopsis.aggregates}:
         return False
     fits = not synopsis.slice or all(edge % synopsis.slice == 0 for edge in edges_of(query.form.window))
     if not fits or kept.by_rows != synopsis.by_rows or kept.fades != (synopsis.reach == 0):
         return False
-    return kept.rows == below_exchange(synopsis.input) and kept.keys == tuple(key.expression for key in synopsis.keys)
+    has_keys = kept.keys == tuple(key.expression for key in synopsis.keys)
+    return has_keys and kept.rows == without_exchanges(synopsis.input)
 
 
 def _query(plan: Node) -> _Query | JoinQuery:
@@ -144,7 +152,7 @@ def edges_of(window: Window) -> tuple[int, ...]:
 
 
 def _synopsis(kept: _Kept, members: Sequence[_Query], statistics: Statistics, memory: float) -> KeptSynopsis:
-    calls = tuple(dict.fromkeys(named.call for query in members for named in query.form.groups.aggregates))
+    calls = tuple(dict.fromkeys(call for query in members for call in query.calls))
     reach = 0 if kept.fades else max(query.form.reach for query in members)
     slice = gcd(*(edge for query in members for edge in edges_of(query.form.window))) if kept.sliced else 0
     load = _workload(members, statistics, memory / len(calls))

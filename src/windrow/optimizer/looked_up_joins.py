@@ -19,8 +19,8 @@ from windrow.plan.analysis.join_synopses import JoinWorkload, chosen_for_join, r
 from windrow.plan.analysis.lookups import ASKED
 from windrow.plan.analysis.rates import Rates, Statistics
 from windrow.plan.expressions import AggregateCall, Expression, Named, NamedAggregate, columns_of
-from windrow.plan.nodes import Exchange, GroupBy, JoinLookup, KeptJoin, Node
-from windrow.plan.rewrite import bottom_up
+from windrow.plan.nodes import GroupBy, JoinLookup, KeptJoin, Node
+from windrow.plan.rewrite import bottom_up, without_exchanges
 from windrow.plan.row_time import TimedPairs, with_times_of_pairs
 from windrow.units import format_duration
 
@@ -158,7 +158,7 @@ def _is_of(query: JoinQuery, synopsis: KeptJoin) -> bool:
     if not used <= {*query.form.pairs.schema.names}:
         return False
     wanted = _timed(query.form, synopsis.lengths, calls).plan
-    return wanted == bottom_up(synopsis.input, lambda node: node.input if isinstance(node, Exchange) else None)
+    return wanted == without_exchanges(synopsis.input)
 
 
 def _keys(keys: Sequence[Named]) -> tuple[Expression, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from windrow.errors import PlanError
-from windrow.plan.nodes import Node
+from windrow.plan.nodes import Exchange, Node
 
 Rule = Callable[[Node], Node | None]
 
@@ -27,6 +27,11 @@ def top_down(node: Node, rule: Rule) -> Node:
     if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
         node = node.with_inputs(*inputs)
     return node
+
+
+def without_exchanges(plan: Node) -> Node:
+    """What a plan is apart from where it is computed."""
+    return bottom_up(plan, lambda node: node.input if isinstance(node, Exchange) else None)
 
 
 def verified(before: Node, after: Node) -> Node:

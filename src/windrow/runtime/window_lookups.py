@@ -7,9 +7,11 @@ are not in its windows, also where they are kept for others.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import gcd
 
 from windrow.batch import Batch
 from windrow.operators.keep_synopsis import KeepSynopsis, Question, Summaries
+from windrow.optimizer.looked_up import edges_of
 from windrow.plan.analysis.synopses import Synopsis
 from windrow.plan.nodes import WindowLookup
 from windrow.plan.windows import Now, Range, RangeAgo, Rows, Unbounded
@@ -33,20 +35,23 @@ class AskingWindow:
         if self._is_of_now:
             return -FOREVER if final == FOREVER else final - 1
         states = (state for _, state in held if isinstance(state, Summaries))
-        since = max((state.synopsis.elements.kept_since for state in states), default=-FOREVER) + self._synopsis.reach
-        is_all_kept = self._lookup.since is not None and since < self._lookup.since  # of the query's own rows
-        return -FOREVER if is_all_kept else since - 1
+        kept_since = max((state.synopsis.elements.kept_since for state in states), default=-FOREVER)
+        began = kept_since + self._synopsis.reach  # the last step
+        if self._lookup.since is not None and began < self._lookup.since:  # nothing of the query's own has left
+            return self._lookup.since - 1 if self._lookup.since < final < FOREVER else -FOREVER
+        on_edge = began - began % gcd(*edges_of(self._lookup.window)) - 1
+        return on_edge if self._edges(on_edge)[0] >= kept_since else began - 1
 
     @property
     def _is_of_now(self) -> bool:
-        """Whether only the present can be asked for."""
-        return self._synopsis.by_rows or any(kind in _OF_NOW for kind in self._synopsis.kinds)
+        """Whether only the present can be asked for, whatever others ask the synopsis for."""
+        kinds = {named.call: kind for named, kind in zip(self._synopsis.aggregates, self._synopsis.kinds, strict=True)}
+        return self._synopsis.by_rows or any(kinds[named.call] in _OF_NOW for named in self._lookup.aggregates)
 
     def _question(self, instant: int, final: int) -> Question:
         places = {named.call: place for place, named in enumerate(self._synopsis.aggregates)}
         asked = tuple(places[named.call] for named in self._lookup.aggregates)
         begin, end = self._edges(instant)
-        begin = begin if self._lookup.since is None else max(begin, self._lookup.since)
         if end >= final or self._is_of_now:
             end = FOREVER
         extent, threshold = self._lookup.window.extent, None
@@ -57,6 +62,11 @@ class AskingWindow:
         return Question(asked, begin, end, instant, extent.count if isinstance(extent, Rows) else 0, threshold)
 
     def _edges(self, instant: int) -> tuple[int, int]:
+        """When the window begins, not before the query, and ends."""
+        begin, end = self._edges_of_window(instant)
+        return begin if self._lookup.since is None else max(begin, self._lookup.since), end
+
+    def _edges_of_window(self, instant: int) -> tuple[int, int]:
         extent, slide = self._lookup.window.extent, self._lookup.window.slide
         last = instant if not isinstance(slide, int) else instant // slide * slide - 1
         if isinstance(extent, Range | Now):

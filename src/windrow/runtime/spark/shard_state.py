@@ -132,7 +132,7 @@ def _fresh(spec: BatchSpec, stage: int, shard: Shard) -> ShardState:
 
 
 def read_state(folder: Folder, version: ShardVersion, plan: RunningPlan, stage: int, shard: Shard) -> ShardState:
-    """What a manifest names; parts that the plan has no more are left out."""
+    """What a manifest names; parts that the plan has no more are left out, those of new queries begin empty."""
     manifest = read_manifest(folder, version)
     contents = read_contents(folder, manifest.pieces)
     dictionary = _dictionary(contents)
@@ -141,7 +141,8 @@ def read_state(folder: Folder, version: ShardVersion, plan: RunningPlan, stage: 
     state.open(stage)
     _check_fit(manifest, version, state, stage, shard)
     for part, holder in state.parts(stage).items():
-        holder.restore(_pieces(part, contents, dictionary))
+        if part in manifest.parts:
+            holder.restore(_pieces(part, contents, dictionary))
     _restore_tables(state, contents)
     return state
 
