@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,7 +25,7 @@ from windrow.plan.analysis.synopses import Synopsis
 from windrow.plan.nodes import Node
 from windrow.runtime import rechoosing
 from windrow.runtime.local import Engine
-from windrow.units import BEGINNING
+from windrow.units import BEGINNING, format_timestamp
 
 
 class Asked(NamedTuple):
@@ -170,6 +172,10 @@ def start_of_next(engine: Any) -> int:
     return int(engine.last_row) + (engine.last_row > BEGINNING)
 
 
+def rows_at(halves: Iterable[int]) -> list[Row]:
+    return [{"ts": START + n * HALF, "k": "ab"[n % 2], "x": n, "y": None} for n in halves]
+
+
 @settings(max_examples=250)
 @given(
     rows=streams(most=40) | streams(least=12, most=40),
@@ -291,7 +297,7 @@ def test_a_query_is_found_in_what_is_kept_for_others() -> None:
     engine = Engine()
     engine.sql(DECLARATION)
     engine.query("SELECT k, SUM(x), MAX(x) FROM s [RANGE 1 MINUTE] GROUP BY k REFRESH ON LOOKUP")
-    rows = [{"ts": START + n * HALF, "k": "ab"[n % 2], "x": n, "y": None} for n in range(60)]
+    rows = rows_at(range(60))
     engine.push("s", table_of(rows, SCHEMA))
     engine.step()
     final = engine.watermark
@@ -301,6 +307,133 @@ def test_a_query_is_found_in_what_is_kept_for_others() -> None:
         plan = engine.session.plan(text)
         there = [row for row in rows if row["ts"] < final]
         assert bag(engine.lookup(text)) == answer_at(plan, {"s": there}, {"s": SCHEMA}, final - 1), text
+
+
+@pytest.mark.parametrize("make", [Engine, lambda: ShardsInProcess(2, forgetful=True)], ids=["one process", "shards"])
+def test_a_later_query_keeps_nothing_of_its_own(make: Any) -> None:
+    """It is looked up in what runs, also when the query is dropped that this was made for."""
+    engine = make()
+    engine.sql(DECLARATION)
+    engine.query("SELECT k, COUNT(*), SUM(x) FROM s [RANGE 1 MINUTE] GROUP BY k REFRESH ON LOOKUP", name="first")
+    engine.push("s", table_of(rows_at(range(20)), SCHEMA))
+    engine.step()
+    start = start_of_next(engine)
+    text = "SELECT k, SUM(x) FROM s [RANGE 5 SECONDS] GROUP BY k HAVING SUM(x) > 10"
+    later = engine.query(f"{text} REFRESH ON LOOKUP", name="later")
+    for until, names in ((26, "first, later"), (40, "later"), (60, "later")):
+        rows = rows_at(range(until))
+        engine.push("s", table_of([row for row in rows if row["ts"] > engine.last_row], SCHEMA))
+        if names == "later" and "first" in {query.name for query in engine.queries}:
+            engine.sql("DROP QUERY first")
+        engine.step()
+        there = [row for row in rows if start <= row["ts"] < engine.watermark]
+        assert bag(later.answer()) == answer_at(
+            engine.session.plan(text), {"s": there}, {"s": SCHEMA}, START + HALF * (until - 1) - 1
+        )
+        assert engine.status()["state_rows"] == until - 1, "every row is kept once"
+        explained = str(later.explain())
+        assert f"rows from before {format_timestamp(start)} are not in its windows" in explained
+        assert ("shared with first" in explained) == (names != "later")
+    engine.close()
+
+
+def test_a_synopsis_goes_with_the_last_query() -> None:
+    engine = Engine()
+    engine.sql(DECLARATION)
+    engine.query("SELECT k, SUM(x) FROM s [RANGE 1 MINUTE] GROUP BY k REFRESH ON LOOKUP", name="first")
+    engine.push("s", table_of(rows_at(range(10)), SCHEMA))
+    engine.step()
+    engine.query("SELECT k, SUM(x) FROM s [RANGE 5 SECONDS] GROUP BY k REFRESH ON LOOKUP", name="later")
+    engine.query("SELECT COUNT(*) FROM s [RANGE 1 SECOND]", name="other")
+    engine.push("s", table_of(rows_at(range(10, 20)), SCHEMA))
+    engine.step()
+    state = weakref.ref(engine._dataflow.roots["first"].state)
+    engine.sql("DROP QUERY first")
+    gc.collect()
+    assert state() is engine._dataflow.roots["later"].state
+    engine.sql("DROP QUERY later")
+    gc.collect()
+    assert state() is None
+
+
+OF_PAIRS = "COUNT(*) FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS], s [RANGE 9 SECONDS SLIDE 3 SECONDS] AS r WHERE s.x = r.x"
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "start", "is_shared"),
+    [
+        ("k, SUM(x) FROM s [RANGE 1 MINUTE] GROUP BY k", "k, SUM(x) FROM s [RANGE 2 MINUTES] GROUP BY k", 7, False),
+        ("k, SUM(x) FROM s [RANGE 1 MINUTE] GROUP BY k", "k, MAX(x) FROM s [RANGE 1 MINUTE] GROUP BY k", 7, False),
+        ("k, SUM(x) FROM s [RANGE 1 MINUTE] GROUP BY k", "SUM(x) FROM s [RANGE 1 MINUTE]", 7, False),
+        ("SUM(x) FROM s [RANGE 1 MINUTE]", "SUM(x) FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS]", 7, True),
+        ("SUM(x) FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS]", "SUM(x) FROM s [RANGE 6 SECONDS SLIDE 3 SECONDS]", 6, True),
+        (
+            "SUM(x) FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS]",
+            "SUM(x) FROM s [RANGE 6 SECONDS SLIDE 3 SECONDS]",
+            7,
+            False,
+        ),
+        ("SUM(x) FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS]", "SUM(x) FROM s [RANGE 6 SECONDS]", 6, False),
+        (
+            "k, SUM(x) FROM s [PARTITION BY k ROWS 9] GROUP BY k",
+            "k, SUM(x) FROM s [PARTITION BY k ROWS 3] GROUP BY k",
+            7,
+            True,
+        ),
+        (
+            "k, SUM(x) FROM s [PARTITION BY k ROWS 9] GROUP BY k",
+            "k, SUM(x) FROM s [RANGE 9 SECONDS] GROUP BY k",
+            7,
+            False,
+        ),
+        ("DECAYED_SUM(x, INTERVAL 1 MINUTE) FROM s", "DECAYED_SUM(x, INTERVAL 1 MINUTE) FROM s", 7, False),
+        (OF_PAIRS, OF_PAIRS, 6, False),
+    ],
+)
+def test_which_later_queries_share(first: str, later: str, start: int, is_shared: bool) -> None:
+    """The same synopsis from another time on is another one. Strategies do not matter."""
+    engine = Engine()
+    engine.sql(DECLARATION)
+    engine.query(f"SELECT {first} REFRESH ON LOOKUP", name="first")
+    engine.push("s", table_of(rows_at(range(2 * start + 1)), SCHEMA))
+    engine.step()
+    engine.sql("SET strategy = direct")
+    query = engine.query(f"SELECT {later} REFRESH ON LOOKUP", name="later")
+    engine.push("s", table_of(rows_at(range(2 * start + 1, 40)), SCHEMA))
+    engine.step()
+    assert ("shared with first" in str(query.explain())) == is_shared
+    assert ("shared with later" in str(engine["first"].explain())) == is_shared
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT k, SUM(x) AS t FROM s [RANGE FROM 5 SECONDS TO 3 SECONDS AGO] GROUP BY k",
+        "SELECT k FROM s [RANGE FROM 5 SECONDS TO 3 SECONDS AGO] GROUP BY k",
+    ],
+)
+def test_windows_of_the_past_beside_what_is_only_of_now(text: str) -> None:
+    engine = Engine()
+    engine.sql(DECLARATION)
+    query = engine.query(f"{text} REFRESH ON LOOKUP")
+    engine.query("SELECT k, APPROX_COUNT(x, 0.1) AS n FROM s [RANGE 20 SECONDS] GROUP BY k REFRESH ON LOOKUP")
+    rows = [row | {"k": "ab"[row["x"] >= 34]} for row in rows_at(range(40))]
+    engine.push("s", table_of(rows, SCHEMA))
+    engine.step()
+    for now in (engine.watermark - 1, engine.watermark - 1 - HALF):
+        there = [row for row in rows if row["ts"] < engine.watermark]
+        assert bag(query.answer(now)) == answer_at(engine.session.plan(text), {"s": there}, {"s": SCHEMA}, now)
+
+
+def test_rows_that_move_before_they_are_filtered_are_the_same_rows() -> None:
+    engine = ShardsInProcess(2)
+    engine.sql(DECLARATION.replace(";", " PUNCTUATION BY k;"))
+    text = "SELECT k, SUM(x) FROM s [RANGE 1 MINUTE] WHERE x > 3 GROUP BY k"
+    engine.query(f"{text} REFRESH ON LOOKUP")
+    engine.push("s", table_of(rows_at(range(20)), SCHEMA))
+    engine.step()
+    assert bag(engine.lookup(text.replace("1 MINUTE", "2 SECONDS"))) == {("a", 16 + 18): 1, ("b", 15 + 17): 1}
+    engine.close()
 
 
 @pytest.mark.parametrize(
@@ -330,19 +463,26 @@ def test_within_the_error(rows: list[Row], cuts: list[int], length: int) -> None
     engine.sql(DECLARATION)
     listed = "k, APPROX_COUNT(x, 0.2) AS n, APPROX_SUM(x, 0.2) AS t"
     window = f"[RANGE {length * 500} MILLISECONDS]"
-    query = engine.query(f"SELECT {listed} FROM s {window} GROUP BY k REFRESH ON LOOKUP")
+    running = {BEGINNING: engine.query(f"SELECT {listed} FROM s {window} GROUP BY k REFRESH ON LOOKUP")}
     told = engine.query(f"SELECT {listed} FROM s {window} GROUP BY k")
     exact = engine.session.plan(f"SELECT k, COUNT(x) AS n, COALESCE(SUM(x), 0) AS t FROM s {window} GROUP BY k")
-    for final in steps(engine, rows, cuts):
-        there = [row for row in rows if row["ts"] < final]
-        if not there:
+
+    def one_more(step: int) -> None:
+        if engine.watermark not in running:
+            running[engine.watermark] = engine.query(f"SELECT {listed} FROM s {window} GROUP BY k REFRESH ON LOOKUP")
+
+    for final in steps(engine, rows, cuts, before=one_more):
+        if all(row["ts"] >= final for row in rows):
             continue
-        wanted = {row[0]: row[1:] for row in answer_at(exact, {"s": there}, {"s": SCHEMA}, final - 1)}
-        assert {row["k"]: (row["n"], row["t"] or 0) for row in told.answer().to_pylist()} == wanted
-        found = {row["k"]: (row["n"], row["t"]) for row in query.answer().to_pylist()}
-        assert found.keys() == wanted.keys()
-        for key, values in wanted.items():
-            assert all(abs(one - right) <= 0.2 * right for one, right in zip(found[key], values, strict=True))
+        for start, query in running.items():
+            there = [row for row in rows if start <= row["ts"] < final]
+            wanted = {row[0]: row[1:] for row in answer_at(exact, {"s": there}, {"s": SCHEMA}, final - 1)}
+            if start == BEGINNING:
+                assert {row["k"]: (row["n"], row["t"] or 0) for row in told.answer().to_pylist()} == wanted
+            found = {row["k"]: (row["n"], row["t"]) for row in query.answer().to_pylist()}
+            assert found.keys() == wanted.keys()
+            for key, values in wanted.items():
+                assert all(abs(one - right) <= 0.2 * right for one, right in zip(found[key], values, strict=True))
 
 
 @settings(max_examples=60)
