@@ -25,7 +25,9 @@ from windrow.plan.analysis.synopses import Synopsis
 from windrow.plan.nodes import Node
 from windrow.runtime import rechoosing
 from windrow.runtime.local import Engine
-from windrow.units import BEGINNING, format_timestamp
+from windrow.runtime.local import lookups as lookups_in_process
+from windrow.runtime.spark import query_plans
+from windrow.units import BEGINNING, FOREVER, format_timestamp
 
 
 class Asked(NamedTuple):
@@ -96,7 +98,9 @@ def queries(draw: st.DrawFn, shape: Shape, is_first: bool) -> Asked:
         columns = ", ".join(one.replace("w", "x") for one in listed)
         text = f"SELECT {key}{columns} FROM s [{by}ROWS {count}]{shape.rows}{group}{having}"
         return Asked(text, False, born, dies)
-    window = draw(windows(st.integers(8 if is_first else 1, 12)))
+    length = st.integers(8 if is_first else 1, 12)
+    is_plain = bool(shape.having) and draw(st.integers(0, 3)) > 0  # what an index may answer
+    window = f"[RANGE {draw(length) * 500} MILLISECONDS]" if is_plain else draw(windows(length))
     source = f"(SELECT ts, k, x, y, CAST(x AS DOUBLE) / 3 AS w FROM s {window}) AS q"
     return Asked(f"SELECT {key}{', '.join(listed)} FROM {source}{shape.rows}{group}{having}", True, born, dies)
 
@@ -137,21 +141,29 @@ class Running(NamedTuple):
     start: int  # rows before it are not in its windows
 
 
-def check(engine: Any, asked: Sequence[Asked], rows: list[Row], cuts: Sequence[int]) -> None:
-    engine.sql(DECLARATION)
-    running: dict[str, Running] = {}
+class Changing:
+    """The queries that run, as they are created and dropped."""
 
-    def change(step: int) -> None:
-        for number, one in enumerate(asked):
+    def __init__(self, engine: Any, asked: Sequence[Asked]) -> None:
+        self._engine, self._asked = engine, asked
+        self.now: dict[str, Running] = {}
+
+    def change(self, step: int) -> None:
+        engine = self._engine
+        for number, one in enumerate(self._asked):
             name = f"q{number}"
-            if one.lives_at(step) and name not in running:
+            if one.lives_at(step) and name not in self.now:
                 query = engine.query(f"{one.text} REFRESH ON LOOKUP", name=name)
-                running[name] = Running(one, query, engine.session.catalog.get(name).plan, start_of_next(engine))
-            if not one.lives_at(step) and running.pop(name, None) is not None:
+                self.now[name] = Running(one, query, engine.session.catalog.get(name).plan, start_of_next(engine))
+            if not one.lives_at(step) and self.now.pop(name, None) is not None:
                 engine.sql(f"DROP QUERY {name}")
 
-    for final in steps(engine, rows, cuts, before=change):
-        for asked_for, query, plan, start in running.values():
+
+def check(engine: Any, asked: Sequence[Asked], rows: list[Row], cuts: Sequence[int]) -> None:
+    engine.sql(DECLARATION)
+    running = Changing(engine, asked)
+    for final in steps(engine, rows, cuts, before=running.change):
+        for asked_for, query, plan, start in running.now.values():
             there = stream_order([row for row in rows if start <= row["ts"] < final], [])
             for back in (0, 1, HALF, 3 * HALF) if asked_for.has_past and final > START else (0,):
                 now = final - 1 - back
@@ -163,6 +175,26 @@ def check(engine: Any, asked: Sequence[Asked], rows: list[Row], cuts: Sequence[i
                     continue
                 if wanted is not None:
                     assert found == wanted, (asked_for, now, start)
+
+
+def outcomes(engine: Any, asked: Sequence[Asked], rows: list[Row], cuts: Sequence[int]) -> list[Counter[Any] | None]:
+    """The answers after each step at instants of the whole stream; None for those that are refused."""
+    engine.sql(DECLARATION.replace(";", " SLACK 700 MILLISECONDS;"))
+    found: list[Counter[Any] | None] = []
+    instants = [START + half * HALF - early for half in range(0, 22, 3) for early in (0, 1)]
+    running = Changing(engine, asked)
+    for final in (*steps(engine, rows, cuts, running.change), FOREVER):
+        if final == FOREVER:
+            engine.end("s")
+            engine.step()
+        for one in running.now.values():
+            for instant in (None, *(instant for instant in instants if instant < final)):
+                try:
+                    found.append(bag(one.query.answer(instant)))
+                except WindrowError as error:
+                    assert "not kept any more" in str(error), one
+                    found.append(None)
+    return found
 
 
 def start_of_next(engine: Any) -> int:
@@ -219,6 +251,30 @@ def test_what_sql_gives_on_shards(
         engine = ShardsInProcess(shards, forgetful=True)
         check(engine, asked, rows, cuts)
         engine.close()
+
+
+@settings(max_examples=40)
+@given(
+    rows=streams(least=12, most=40),
+    asked=together(most=3),
+    cuts=cuts_of_streams,
+    shards=st.sampled_from([0, 0, 0, 2]),
+    indexed=st.booleans(),
+)
+def test_as_with_a_synopsis_of_its_own(
+    rows: list[Row], asked: list[Asked], cuts: list[int], shards: int, indexed: bool
+) -> None:
+    """What a later query answers, and which instants it refuses; of windows that slide it may know more of the past."""
+    with pytest.MonkeyPatch.context() as patch:
+        _plan(patch, indexed, None, watched=False)
+        shared = outcomes(ShardsInProcess(shards) if shards else Engine(), asked, rows, cuts)
+        for module in (lookups_in_process, query_plans):
+            patch.setattr(module, "over_running", lambda *given: None)
+        alone = outcomes(ShardsInProcess(shards) if shards else Engine(), asked, rows, cuts)
+    slides = any("SLIDE" in one.text for one in asked)
+    pairs = list(zip(shared, alone, strict=True))
+    assert all(found == wanted for found, wanted in pairs if wanted is not None)
+    assert slides or all(found is None for found, wanted in pairs if wanted is None)
 
 
 def _plan(patch: pytest.MonkeyPatch, indexed: bool, kind: Synopsis | None, watched: bool) -> None:
