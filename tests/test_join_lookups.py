@@ -345,7 +345,7 @@ def test_the_form_follows_what_is_asked() -> None:
     rows = {name: some + later[name] for name, some in some_rows().items()}
     ((kept, (_, state)),) = engine._lookups.synopses().items()
     state.kept = [one.converted(JoinKind.BASIC) for one in state.kept]
-    engine._lookups._rechoosing[kept] = RechoosingJoin(replace(kept, kinds=("BIJ", "BIJ", "BIJ")))
+    engine._lookups._watching[state] = RechoosingJoin(replace(kept, kinds=("BIJ", "BIJ", "BIJ")))
     for first in range(0, 120, 10):
         for name, some in later.items():
             engine.push(name, table_of(some[first : first + 10], SCHEMAS[name]))

@@ -40,7 +40,7 @@ class KeptColumn:
 
 
 class AskedWindow(NamedTuple):
-    """How far a window reached back, in time or rows, and whether there was nothing behind it."""
+    """The length of a window, in time or rows, and whether there was nothing behind it."""
 
     length: int
     ends_now: bool
@@ -94,6 +94,7 @@ class Question(NamedTuple):
     begin: int
     end: int
     now: int
+    length: int  # of the window if no rows were left out, in time or rows
     rows: int = 0
     threshold: tuple[int, bool, int] | None = None
 
@@ -177,7 +178,7 @@ class KeepSynopsis:
 
     def _note(self, state: Summaries, question: Question, spans: Spans) -> None:
         if state.synopsis.kept and len(spans.group):
-            window = AskedWindow(question.rows or question.now - question.begin, state.synopsis.elements.end_now(spans))
+            window = AskedWindow(question.length, state.synopsis.elements.end_now(spans))
             state.windows[window] = int((spans.end - spans.begin).mean())
 
     def _asked(self, state: Summaries, question: Question) -> Int64s:

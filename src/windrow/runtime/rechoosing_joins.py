@@ -13,8 +13,9 @@ from windrow.operators.keep_join import JoinSummaries
 from windrow.physical.synopses import join_kind
 from windrow.plan.aggregates import traits_of
 from windrow.plan.analysis.join_synopses import JoinSynopsisKind, JoinWatch, JoinWorkload
-from windrow.plan.nodes import KeptJoin
+from windrow.plan.nodes import KeptGroups, KeptJoin, KeptSynopsis
 from windrow.runtime import rechoosing
+from windrow.runtime.rechoosing import Rechoosing
 
 
 class RechoosingJoin:
@@ -52,3 +53,11 @@ class RechoosingJoin:
         kinds, reasons = list(self.plan.kinds), list(self.plan.reasons)
         kinds[place], reasons[place] = kind, reason
         self.plan = replace(self.plan, kinds=tuple(kinds), reasons=tuple(reasons))
+
+
+def rechoosing_of(plan: KeptGroups) -> Rechoosing | RechoosingJoin:
+    """What watches a synopsis."""
+    if isinstance(plan, KeptJoin):
+        return RechoosingJoin(plan)
+    assert isinstance(plan, KeptSynopsis), plan
+    return Rechoosing(plan)

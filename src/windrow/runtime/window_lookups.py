@@ -59,7 +59,10 @@ class AskingWindow:
             calls = {named.name: named.call for named in self._lookup.aggregates}
             one = self._lookup.threshold
             threshold = places[calls[one.aggregate]], one.above, one.bound
-        return Question(asked, begin, end, instant, extent.count if isinstance(extent, Rows) else 0, threshold)
+        rows = extent.count if isinstance(extent, Rows) else 0
+        first, last = self._edges_of_window(instant)
+        length = rows or last - first
+        return Question(asked, begin, end, instant, length, rows, threshold)
 
     def _edges(self, instant: int) -> tuple[int, int]:
         """When the window begins, not before the query, and ends."""

@@ -7,6 +7,7 @@ that starts later is looked up in a synopsis that runs and covers it, which stay
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from weakref import WeakKeyDictionary
 
 from windrow.batch import Dictionary
 from windrow.operators.keep_join import JoinSummaries
@@ -14,13 +15,13 @@ from windrow.operators.keep_synopsis import Summaries
 from windrow.optimizer.looked_up import over_running, synopsis_below
 from windrow.physical.lower import Lowering
 from windrow.physical.strategy import Strategy
-from windrow.plan.nodes import KeptGroups, KeptJoin, KeptSynopsis, Node
+from windrow.plan.nodes import KeptGroups, Node
 from windrow.plan.rewrite import bottom_up
 from windrow.runtime.held import Held, held_by
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.lookups import LookedUp
 from windrow.runtime.rechoosing import Rechoosing
-from windrow.runtime.rechoosing_joins import RechoosingJoin
+from windrow.runtime.rechoosing_joins import RechoosingJoin, rechoosing_of
 from windrow.session import Session
 
 
@@ -29,7 +30,7 @@ class Lookups:
         self._dataflow, self._dictionary, self._session = dataflow, dictionary, session
         self._new: dict[tuple[int, Strategy], dict[str, Node]] = {}
         self._queries: dict[str, LookedUp] = {}
-        self._rechoosing: dict[KeptGroups, Rechoosing | RechoosingJoin] = {}
+        self._watching: WeakKeyDictionary[Summaries | JoinSummaries, Rechoosing | RechoosingJoin] = WeakKeyDictionary()
 
     @property
     def names(self) -> list[str]:
@@ -55,17 +56,17 @@ class Lookups:
                 self._dataflow.add_to(name, running[synopsis_below(plan)])
             first = {name: plan for name, plan in plans.items() if name not in later}
             for name, plan in self._shared(first).items():
-                synopsis = synopsis_below(plan)
                 self._queries[name] = LookedUp(plan, self._dictionary)
-                self._dataflow.add(name, synopsis, start, strategy)
-                self._watch(synopsis)
+                self._dataflow.add(name, synopsis_below(plan), start, strategy)
         self._new.clear()
 
     def look(self) -> None:
         """Change the form of synopses whose use has changed."""
         memory = self._session.catalog.synopsis_memory
-        for synopsis, (_, state) in self._held().items():
-            watching = self._rechoosing[synopsis]
+        kept = {id(self._dataflow.roots[name]): name for name in self._queries}
+        for name in kept.values():
+            found, (_, state) = self.of(name)
+            watching = self._watching.setdefault(state, rechoosing_of(found.synopsis))
             if isinstance(watching, Rechoosing):
                 assert isinstance(state, Summaries), state
                 if watching.look([state], memory):
@@ -74,14 +75,6 @@ class Lookups:
                 assert isinstance(state, JoinSummaries), state
                 if watching.look([state], memory):
                     watching.convert(state)
-
-    def _watch(self, synopsis: KeptGroups) -> None:
-        if synopsis in self._rechoosing:
-            return
-        if isinstance(synopsis, KeptSynopsis):
-            self._rechoosing[synopsis] = Rechoosing(synopsis)
-        elif isinstance(synopsis, KeptJoin):
-            self._rechoosing[synopsis] = RechoosingJoin(synopsis)
 
     def of(self, name: str) -> tuple[LookedUp, Held]:
         """A query, and where it is looked up; before the first step there is nothing to find."""
@@ -101,8 +94,8 @@ class Lookups:
 
     def plan_of(self, name: str) -> Node:
         """A query over its synopsis, as it is kept at present."""
-        found, _ = self.of(name)
-        kept = self._rechoosing.get(found.synopsis)
+        found, (_, state) = self.of(name)
+        kept = self._watching.get(state)
         if kept is None:
             return found.plan
         return bottom_up(found.plan, lambda node: kept.plan if isinstance(node, KeptGroups) else None)
@@ -111,8 +104,8 @@ class Lookups:
         return {synopsis: held_by(self._dataflow.roots[name]) for synopsis, name in self._running().items()}
 
     def _running(self) -> dict[KeptGroups, str]:
-        """The synopses that are kept, each with a query that is looked up in it."""
-        return {query.synopsis: name for name, query in self._queries.items()}
+        """The synopses that are kept, each with the first query that is looked up in it."""
+        return {query.synopsis: name for name, query in reversed(self._queries.items())}
 
     def _later(self, plans: Mapping[str, Node], start: int, running: Collection[KeptGroups]) -> dict[str, Node]:
         """Those that are looked up in what runs."""

@@ -11,11 +11,11 @@ from windrow.batch.shards import Shard
 from windrow.operators.keep_join import JoinSummaries
 from windrow.operators.keep_synopsis import Summaries
 from windrow.physical.lower import Lowering
-from windrow.plan.nodes import KeptGroups, KeptJoin, KeptSynopsis
+from windrow.plan.nodes import KeptGroups
 from windrow.runtime import rechoosing
 from windrow.runtime.held import Held, held_by
 from windrow.runtime.rechoosing import Rechoosing
-from windrow.runtime.rechoosing_joins import RechoosingJoin
+from windrow.runtime.rechoosing_joins import RechoosingJoin, rechoosing_of
 from windrow.runtime.spark.bundles import Folder
 from windrow.runtime.spark.checkpoint import Commit
 from windrow.runtime.spark.running import RunningPlan, RunningQuery
@@ -59,10 +59,8 @@ class SummariesOfShards:
 
     def kept_as(self, query: RunningQuery) -> KeptGroups:
         """The synopsis of a query in the form that questions find it in."""
-        synopsis = query.plan
-        assert isinstance(synopsis, KeptSynopsis | KeptJoin), query
-        form = Rechoosing(synopsis) if isinstance(synopsis, KeptSynopsis) else RechoosingJoin(synopsis)
-        return self._forms.setdefault((synopsis, query.start), form).plan
+        assert isinstance(query.plan, KeptGroups), query
+        return self._forms.setdefault((query.plan, query.start), rechoosing_of(query.plan)).plan
 
     def _reconsider(self, key: tuple[KeptGroups, int], memory: float) -> None:
         """What has another form from now on is read again."""
