@@ -27,9 +27,8 @@ def test_connect_says_which_arguments_go_together() -> None:
 
 
 def test_a_folder_remembers_streams_tables_and_queries(tmp_path: Path) -> None:
-    first = windrow.connect(local=True, folder=str(tmp_path))
-    first.sql(f"{STREAM} CREATE TABLE t (a BIGINT); CREATE QUERY q AS SELECT a FROM s [ROWS 2]")
-    first.close()
+    with windrow.connect(local=True, folder=str(tmp_path)) as first:
+        first.sql(f"{STREAM} CREATE TABLE t (a BIGINT); CREATE QUERY q AS SELECT a FROM s [ROWS 2]")
     again = windrow.connect(local=True, folder=str(tmp_path))
     again.push("s", rows((1, 10), (2, 20), (3, 30), (9, 0)))
     again.step()

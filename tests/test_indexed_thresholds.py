@@ -15,7 +15,7 @@ from sub_windows import DECLARATION, HALF, SCHEMA, moments_of, streams
 from test_lookup_model import bounds
 
 from windrow.optimizer import indexed_thresholds
-from windrow.plan.nodes import RefreshedLookup
+from windrow.plan.synopsis_nodes import RefreshedLookup
 from windrow.runtime.local import Engine
 
 lists = st.sampled_from(["", ", SUM(x) AS t", ", COUNT(*) AS n, MAX(x) AS m", ", AVG(x) AS a, MEDIAN(x) AS h"])

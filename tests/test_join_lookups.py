@@ -29,7 +29,7 @@ from windrow.plan.analysis.join_synopses import (
     join_alternatives,
 )
 from windrow.plan.expressions import Column
-from windrow.plan.nodes import KeptJoin
+from windrow.plan.synopsis_nodes import KeptJoin
 from windrow.runtime import rechoosing
 from windrow.runtime.local import Engine
 from windrow.runtime.rechoosing_joins import RechoosingJoin

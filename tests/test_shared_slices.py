@@ -15,7 +15,7 @@ from sub_windows import DECLARATION, HALF, SCHEMA, moments_of, streams
 
 from windrow.physical.shared_slices import with_shared_slices
 from windrow.physical.slices import with_slices
-from windrow.plan.nodes import SharedSlices
+from windrow.plan.slice_nodes import SharedSlices
 from windrow.runtime.local import Engine
 
 lists = st.sampled_from(

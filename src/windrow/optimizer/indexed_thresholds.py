@@ -17,14 +17,9 @@ from windrow.plan.analysis.lookups import LookupForm, groups_of, lookup_form, th
 from windrow.plan.analysis.rates import Rates, Statistics
 from windrow.plan.analysis.synopses import Synopsis, Workload, is_indexed
 from windrow.plan.expressions import AggregateCall, Expression, NamedAggregate
-from windrow.plan.nodes import (
-    Node,
-    PeriodicQuestion,
-    RefreshedLookup,
-    RefreshedSynopsis,
-    Threshold,
-)
+from windrow.plan.nodes import Node
 from windrow.plan.rewrite import bottom_up
+from windrow.plan.synopsis_nodes import PeriodicQuestion, RefreshedLookup, RefreshedSynopsis, Threshold
 from windrow.plan.windows import Range
 from windrow.units import SECOND
 

@@ -23,8 +23,9 @@ from windrow.plan.analysis.rates import Rates, Statistics
 from windrow.plan.analysis.synopses import Choice, Synopsis, Workload, chosen, is_indexed
 from windrow.plan.expressions import AggregateCall, Column, Expression, NamedAggregate, rename_columns
 from windrow.plan.functions import conjunction
-from windrow.plan.nodes import Filter, KeptGroups, KeptJoin, KeptSynopsis, Node, Threshold, WindowLookup
+from windrow.plan.nodes import Filter, Node
 from windrow.plan.rewrite import bottom_up, without_exchanges
+from windrow.plan.synopsis_nodes import KeptGroups, KeptJoin, KeptSynopsis, Threshold, WindowLookup
 from windrow.plan.windows import Range, RangeAgo, Rows, Unbounded, Window
 from windrow.units import BEGINNING, SECOND, format_duration
 

@@ -19,9 +19,10 @@ from windrow.plan.analysis.join_synopses import JoinWorkload, chosen_for_join, r
 from windrow.plan.analysis.lookups import ASKED
 from windrow.plan.analysis.rates import Rates, Statistics
 from windrow.plan.expressions import AggregateCall, Expression, Named, NamedAggregate, columns_of
-from windrow.plan.nodes import GroupBy, JoinLookup, KeptJoin, Node
+from windrow.plan.nodes import GroupBy, Node
 from windrow.plan.rewrite import bottom_up, without_exchanges
 from windrow.plan.row_time import TimedPairs, with_times_of_pairs
+from windrow.plan.synopsis_nodes import JoinLookup, KeptJoin
 from windrow.units import format_duration
 
 _PRESENT = aggregate_call("COUNT", [])  # which groups have pairs in a window

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from windrow.physical.join_keys import join_keys
 from windrow.physical.strategy import Strategy
-from windrow.plan import nodes
+from windrow.plan import nodes, slice_nodes, synopsis_nodes
 from windrow.plan.analysis.refreshes import refresh_interval
 from windrow.plan.analysis.state import is_grouped
 from windrow.plan.analysis.update_pattern import update_pattern
@@ -71,7 +71,7 @@ def distributed_lookup(plan: Node, strategy: Strategy) -> Node:
     """A query that is looked up: its synopsis is on shards, and what is found is put together where somebody asks."""
 
     def rule(node: Node) -> Node | None:
-        return distributed(node, strategy) if isinstance(node, nodes.KeptGroups) else None
+        return distributed(node, strategy) if isinstance(node, synopsis_nodes.KeptGroups) else None
 
     return bottom_up(plan, rule)
 
@@ -120,20 +120,20 @@ class _Placing:
         if isinstance(plan, nodes.Project | nodes.Alias):
             below = self.of(plan.input)
             return Placed(plan.with_inputs(below.node), _renamed(below.place, _new_names(plan)))
-        if isinstance(plan, nodes.KeptGroups):
+        if isinstance(plan, synopsis_nodes.KeptGroups):
             return _over(plan, _moved(self.of(plan.input), tuple(key.expression for key in plan.keys)))
-        if isinstance(plan, nodes.RefreshedLookup):
+        if isinstance(plan, synopsis_nodes.RefreshedLookup):
             below = self.of(plan.input)
             names = {key.expression: Column(key.name, key.expression.type) for key in plan.keys}
             options = tuple(tuple(names[key] for key in option) for option in below.place.options)
             return Placed(plan.with_inputs(below.node), Place(below.place.stage, options))
-        if isinstance(plan, nodes.SlicePartials):
+        if isinstance(plan, slice_nodes.SlicePartials):
             return _over(plan, self.of(plan.input))  # where rows are read, or wherever they are
-        if isinstance(plan, nodes.SharedSlices):  # partial results move once for all windows over them
+        if isinstance(plan, slice_nodes.SharedSlices):  # partial results move once for all windows over them
             return _moved(_over(plan, self.of(plan.input)), _named(plan.keys))
-        if isinstance(plan, nodes.SliceSummaries):  # whole slices of a group
+        if isinstance(plan, slice_nodes.SliceSummaries):  # whole slices of a group
             return _over(plan, _meeting(self.of(plan.input), _named(plan.keys)))
-        if isinstance(plan, nodes.LastSubWindows):
+        if isinstance(plan, slice_nodes.LastSubWindows):
             return _over(plan, *_same_stage(self.of(plan.input), self.of(plan.window)))
         if isinstance(plan, nodes.GroupBy):
             return self._group_by(plan)
@@ -194,7 +194,7 @@ class _Placing:
     def _group_by(self, plan: nodes.GroupBy) -> Placed:
         computed = _named(plan.keys)
         named = dict(zip((key.expression for key in plan.keys), computed, strict=True))
-        if isinstance(plan, nodes.MergeGroups):
+        if isinstance(plan, slice_nodes.MergeGroups):
             named = {column: column for column in computed}
         keys = tuple(named)
         below = _meeting(self.of(plan.input), keys)

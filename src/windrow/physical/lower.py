@@ -46,7 +46,7 @@ from windrow.physical.lower_under_strategy import LoweringUnderStrategy
 from windrow.physical.physical_node import LOOKED_UP, PhysicalNode, contents_of, plan_digest
 from windrow.physical.strategy import Strategy, structure_kind
 from windrow.physical.windows import lifetime_ordinal, window_operators
-from windrow.plan import nodes
+from windrow.plan import nodes, slice_nodes, synopsis_nodes
 from windrow.plan.analysis.closings import closes_partitions
 from windrow.plan.analysis.internal import has_internal
 from windrow.plan.analysis.refreshes import refresh_interval, without_slides
@@ -95,7 +95,7 @@ class Lowering(GroupLowering, JoinLowering):
             return PhysicalNode(plan, TableInput(early=0 if plan.retroactive else 1), tuple(feeds))
         if isinstance(plan, nodes.Alias | nodes.Sort):
             return self.lower(plan.input)  # names and the order of showing are not the matter of kernels
-        if isinstance(plan, nodes.SubWindowed):
+        if isinstance(plan, slice_nodes.SubWindowed):
             return PhysicalNode(plan, SubWindows(*counted(plan)), (self._rows_below(plan.input),))
         if isinstance(plan, nodes.Windowed):
             return self._windowed(plan)
@@ -107,26 +107,26 @@ class Lowering(GroupLowering, JoinLowering):
         if isinstance(plan, nodes.Project):
             compiler = self._compiler(plan.input.schema)
             return self._node(plan, Projection(tuple(compiler.column(c.expression) for c in plan.columns)))
-        if isinstance(plan, nodes.RefreshedSynopsis):
+        if isinstance(plan, synopsis_nodes.RefreshedSynopsis):
             return self._refreshed(plan)
-        if isinstance(plan, nodes.RefreshedLookup):
-            assert isinstance(plan.input, nodes.RefreshedSynopsis), plan
+        if isinstance(plan, synopsis_nodes.RefreshedLookup):
+            assert isinstance(plan.input, synopsis_nodes.RefreshedSynopsis), plan
             places = {named.name: place for place, named in enumerate(plan.input.aggregates)}
             own = tuple(places[name] for name in plan.question.aggregates)
             return self._node(plan, TakeAnswer(plan.input.questions.index(plan.question), len(plan.keys), own))
-        if isinstance(plan, nodes.KeptSynopsis):
+        if isinstance(plan, synopsis_nodes.KeptSynopsis):
             return self._synopsis(plan)
-        if isinstance(plan, nodes.KeptJoin):
+        if isinstance(plan, synopsis_nodes.KeptJoin):
             return self._kept_join(plan)
-        if isinstance(plan, nodes.GroupsLookup):  # what is looked up is handed in when somebody asks
+        if isinstance(plan, synopsis_nodes.GroupsLookup):  # what is looked up is handed in when somebody asks
             return PhysicalNode(plan, None, source=LOOKED_UP)
-        if isinstance(plan, nodes.SlicePartials):
+        if isinstance(plan, slice_nodes.SlicePartials):
             return self._slices(plan)
-        if isinstance(plan, nodes.SharedSlices):
+        if isinstance(plan, slice_nodes.SharedSlices):
             return self._shared_slices(plan)
-        if isinstance(plan, nodes.SliceSummaries | nodes.LastSubWindows):
+        if isinstance(plan, slice_nodes.SliceSummaries | slice_nodes.LastSubWindows):
             return self._summarised(plan)
-        if isinstance(plan, nodes.MergeGroups):
+        if isinstance(plan, slice_nodes.MergeGroups):
             return self._node(plan, self._merge(plan))
         if isinstance(plan, nodes.GroupBy):
             timed = with_row_times(plan)

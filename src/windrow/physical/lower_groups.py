@@ -21,7 +21,7 @@ from windrow.physical.physical_node import PhysicalNode
 from windrow.physical.slices import slice_columns
 from windrow.physical.strategy import Strategy, structure_kind
 from windrow.physical.synopses import join_column, kept_column
-from windrow.plan import nodes
+from windrow.plan import nodes, slice_nodes, synopsis_nodes
 from windrow.plan.analysis.closings import closes_groups
 from windrow.plan.analysis.slices import counted_sub_windows
 from windrow.plan.expressions import Expression
@@ -49,7 +49,7 @@ class GroupLowering(LoweringUnderStrategy):
         places = tuple([key.name for key in plan.keys].index(name) for name in found.columns)
         return PhysicalNode(plan, PunctuatedGroupBy(operator, places), (below, self._closings.node(plan.input)))
 
-    def _synopsis(self, plan: nodes.KeptSynopsis) -> PhysicalNode:
+    def _synopsis(self, plan: synopsis_nodes.KeptSynopsis) -> PhysicalNode:
         compiler = self._compiler(plan.input.schema)
         columns: list[CompiledExpression] = [compiler.column(key.expression) for key in plan.keys]
         kept = []
@@ -63,7 +63,7 @@ class GroupLowering(LoweringUnderStrategy):
         )  # fmt: skip
         return PhysicalNode(plan, operator, (below,))
 
-    def _kept_join(self, plan: nodes.KeptJoin) -> PhysicalNode:
+    def _kept_join(self, plan: synopsis_nodes.KeptJoin) -> PhysicalNode:
         """Pairs are computed without negative tuples: what has ended leaves the synopsis with its slice."""
         wanted: list[Expression] = [*(key.expression for key in plan.keys), *plan.times]
         kept = []
@@ -77,7 +77,7 @@ class GroupLowering(LoweringUnderStrategy):
         operator = KeepJoin(len(plan.keys), tuple(kept), types, plan.schema.types, plan.slide, self._dictionary)
         return PhysicalNode(plan, operator, (PhysicalNode(plan, columns, (self._direct.lower(plan.input),)),))
 
-    def _refreshed(self, plan: nodes.RefreshedSynopsis) -> PhysicalNode:
+    def _refreshed(self, plan: synopsis_nodes.RefreshedSynopsis) -> PhysicalNode:
         """Asked at refreshes; each query takes its answer from what comes out."""
         kept = self._synopsis(plan)
         assert isinstance(kept.operator, KeepSynopsis), kept
@@ -85,7 +85,7 @@ class GroupLowering(LoweringUnderStrategy):
         questions = tuple(_periodic(question, places) for question in plan.questions)
         return PhysicalNode(plan, RefreshSynopsis(kept.operator, questions), kept.inputs)
 
-    def _slices(self, plan: nodes.SlicePartials) -> PhysicalNode:
+    def _slices(self, plan: slice_nodes.SlicePartials) -> PhysicalNode:
         compiler, found = self._compiler(plan.input.schema), slice_columns(plan.aggregates)
         columns: list[CompiledExpression] = [compiler.column(key.expression) for key in plan.keys]
         partials = []
@@ -100,9 +100,9 @@ class GroupLowering(LoweringUnderStrategy):
         operator = SlicePartials(tuple(range(len(plan.keys))), tuple(partials), merges, counted, summarised)
         return PhysicalNode(plan, operator, (below,))
 
-    def _shared_slices(self, plan: nodes.SharedSlices) -> PhysicalNode:
-        if not isinstance(nodes.below_exchange(plan.input), nodes.SharedSlices):
-            rows = self._slices(nodes.SlicePartials(plan.input, plan.keys, plan.aggregates, plan.partials))
+    def _shared_slices(self, plan: slice_nodes.SharedSlices) -> PhysicalNode:
+        if not isinstance(nodes.below_exchange(plan.input), slice_nodes.SharedSlices):
+            rows = self._slices(slice_nodes.SlicePartials(plan.input, plan.keys, plan.aggregates, plan.partials))
             assert isinstance(rows.operator, SlicePartials), rows
             return PhysicalNode(plan, replace(rows.operator, width=plan.width), rows.inputs)
         first = len(plan.keys)
@@ -112,16 +112,16 @@ class GroupLowering(LoweringUnderStrategy):
         )
         return self._node(plan, SlicePartials(tuple(range(first)), partials, width=plan.width))
 
-    def _summarised(self, plan: nodes.SliceSummaries | nodes.LastSubWindows) -> PhysicalNode:
+    def _summarised(self, plan: slice_nodes.SliceSummaries | slice_nodes.LastSubWindows) -> PhysicalNode:
         """Slices are cut before anything of them is taken back."""
         if self._strategy is Strategy.NT:
             return self._taken_back_afterwards(plan)
-        if isinstance(plan, nodes.LastSubWindows):
+        if isinstance(plan, slice_nodes.LastSubWindows):
             return self._node(plan, LastSubWindows(counted(plan.window)[1]))
         cuts = tuple(cut_of(named.call) for named in slice_columns(plan.aggregates).summaries)
         return self._node(plan, SliceSummaries(tuple(range(len(plan.keys))), cuts))
 
-    def _merge(self, plan: nodes.MergeGroups) -> GroupBy:
+    def _merge(self, plan: slice_nodes.MergeGroups) -> GroupBy:
         first, found = len(plan.keys), slice_columns(plan.aggregates)
         aggregates = tuple(
             merged(named.call, [first + place for place in places], self._dictionary)
@@ -130,7 +130,7 @@ class GroupLowering(LoweringUnderStrategy):
         return GroupBy(tuple(range(first)), aggregates, structure_kind(plan.input, self._strategy))
 
 
-def _periodic(question: nodes.PeriodicQuestion, places: Mapping[str, int]) -> Periodic:
+def _periodic(question: synopsis_nodes.PeriodicQuestion, places: Mapping[str, int]) -> Periodic:
     extent, slide, threshold = question.window.extent, question.window.slide, question.threshold
     assert isinstance(extent, Range) and isinstance(slide, int), question
     asked = places[threshold.aggregate], threshold.above, threshold.bound
@@ -150,7 +150,7 @@ def _appended(
     return tuple(range(first, len(columns)))
 
 
-def counted(plan: nodes.SubWindowed) -> tuple[int, int]:
+def counted(plan: slice_nodes.SubWindowed) -> tuple[int, int]:
     """Rows in a sub-window, and sub-windows in the window."""
     found = counted_sub_windows(plan)
     assert found is not None, plan

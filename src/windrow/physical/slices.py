@@ -21,18 +21,10 @@ from windrow.plan.analysis.slices import (
 )
 from windrow.plan.approximation import registers_of
 from windrow.plan.expressions import Expression, NamedAggregate
-from windrow.plan.nodes import (
-    GroupBy,
-    LastSubWindows,
-    MergeGroups,
-    Node,
-    SlicePartials,
-    SliceSummaries,
-    SubWindowed,
-    Windowed,
-)
+from windrow.plan.nodes import GroupBy, Node, Windowed
 from windrow.plan.rewrite import bottom_up
 from windrow.plan.schema import Field
+from windrow.plan.slice_nodes import LastSubWindows, MergeGroups, SlicePartials, SliceSummaries, SubWindowed
 from windrow.types import BIGINT, Type
 
 

@@ -14,7 +14,7 @@ from windrow.plan.analysis.join_synopses import JoinSynopsisKind
 from windrow.plan.analysis.synopses import INDEX_LEVELS, Synopsis
 from windrow.plan.approximation import error_of
 from windrow.plan.expressions import AggregateCall, Literal
-from windrow.plan.nodes import KeptJoin
+from windrow.plan.synopsis_nodes import KeptJoin
 from windrow.synopses import (
     BasicInterval,
     Interval,

@@ -93,7 +93,7 @@ class Windowed(Node):
     def __post_init__(self) -> None:
         extent = self.window.extent
         if isinstance(extent, Rows | Latest):
-            _require_columns(self, frozenset(extent.partition), self.input.schema)
+            require_columns(self, frozenset(extent.partition), self.input.schema)
         if isinstance(extent, Latest):
             _require_condition(self, extent.predicate, self.input.schema)
 
@@ -114,7 +114,7 @@ class Project(Node):
 
     def __post_init__(self) -> None:
         for column in self.columns:
-            _require_columns(self, columns_of(column.expression), self.input.schema)
+            require_columns(self, columns_of(column.expression), self.input.schema)
 
     def _derive_schema(self) -> Schema:
         return Schema(tuple(Field(column.name, column.expression.type) for column in self.columns))
@@ -185,7 +185,7 @@ class AntiJoin(Node):
         if self.condition is not None:
             _require_condition(self, self.condition, both)
         for side in self.not_in or ():
-            _require_columns(self, columns_of(side), both)
+            require_columns(self, columns_of(side), both)
 
 
 @dataclass(frozen=True)
@@ -238,209 +238,14 @@ class GroupBy(Node):
 
     def __post_init__(self) -> None:
         for key in self.keys:
-            _require_columns(self, columns_of(key.expression), self.input.schema)
+            require_columns(self, columns_of(key.expression), self.input.schema)
         for aggregate in self.aggregates:
             for argument in aggregate.call.arguments:
-                _require_columns(self, columns_of(argument), self.input.schema)
+                require_columns(self, columns_of(argument), self.input.schema)
 
     def _derive_schema(self) -> Schema:
         keys = tuple(Field(key.name, key.expression.type) for key in self.keys)
         return Schema(keys + tuple(Field(named.name, named.call.type) for named in self.aggregates))
-
-
-@dataclass(frozen=True)
-class SlicePartials(Node):
-    """The rows of a group that begin and end together as one row of partial results; made when a plan is lowered."""
-
-    input: Node
-    keys: tuple[Named, ...]
-    aggregates: tuple[NamedAggregate, ...]
-    partials: tuple[Field, ...]
-
-    def _derive_schema(self) -> Schema:
-        return Schema(tuple(Field(key.name, key.expression.type) for key in self.keys) + self.partials)
-
-
-@dataclass(frozen=True)
-class SharedSlices(Node):
-    """Rows of a group within the same `width` of time as one row of partial results, below windows that share them.
-
-    The input is a stream, or shared slices whose width divides this one.
-    """
-
-    input: Node
-    keys: tuple[Named, ...]
-    aggregates: tuple[NamedAggregate, ...]
-    partials: tuple[Field, ...]
-    width: int
-
-    def _derive_schema(self) -> Schema:
-        return Schema(tuple(Field(key.name, key.expression.type) for key in self.keys) + self.partials)
-
-
-@dataclass(frozen=True)
-class SliceSummaries(Node):
-    """Slices that are complete, with the counters of their values cut to what is kept of them."""
-
-    input: Node
-    keys: tuple[Named, ...]
-    aggregates: tuple[NamedAggregate, ...]
-
-
-@dataclass(frozen=True)
-class SubWindowed(Windowed):
-    """A window of rows that moves on by rows: its rows, a complete sub-window at a time, and not yet their ends."""
-
-
-@dataclass(frozen=True)
-class LastSubWindows(Node):
-    """Rows made of sub-windows, which leave when enough sub-windows of the window have followed."""
-
-    input: Node
-    window: SubWindowed
-
-
-@dataclass(frozen=True)
-class MergeGroups(GroupBy):
-    """The groups of partial results: keys and aggregates are those of the rows that the partials stand for."""
-
-    def __post_init__(self) -> None:
-        _require_columns(self, frozenset(key.name for key in self.keys), self.input.schema)
-
-
-@dataclass(frozen=True)
-class KeptGroups(Node):
-    """Groups as summaries of their rows, in which windows are looked up; made when a plan is lowered.
-
-    It belongs to all queries that look something up in it: `aggregates` are those of all of them, `kinds` says how each
-    is kept and `reasons` why so.
-    """
-
-    input: Node
-    keys: tuple[Named, ...]
-    aggregates: tuple[NamedAggregate, ...]
-    kinds: tuple[str, ...]
-    reasons: tuple[str, ...]
-
-    def _derive_schema(self) -> Schema:
-        keys = tuple(Field(key.name, key.expression.type) for key in self.keys)
-        return Schema(keys + tuple(Field(named.name, named.call.type) for named in self.aggregates))
-
-
-@dataclass(frozen=True)
-class KeptSynopsis(KeptGroups):
-    """Of rows of a stream.
-
-    Windows begin at most `reach` back, in time or with `by_rows` in rows of a group, and begin and end at multiples of
-    `slice` when it is not 0. Thresholds are asked of the aggregates in `indexed`.
-    """
-
-    reach: int
-    by_rows: bool = False
-    slice: int = 0
-    indexed: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class KeptJoin(KeptGroups):
-    """Of the pairs of a join of two windows that are refreshed together, every `slide`.
-
-    `times` are those of the two rows of a pair. Windows are at most as long as `lengths`, by multiples of `slice`, and
-    the two of a query differ by at most `difference` of these.
-    """
-
-    times: tuple[Expression, Expression]
-    lengths: tuple[int, int]
-    slide: int
-    slice: int
-    difference: int
-
-    def __post_init__(self) -> None:
-        for time in self.times:
-            _require_columns(self, columns_of(time), self.input.schema)
-
-    @property
-    def slices(self) -> int:
-        """How many the longer window has."""
-        return max(self.lengths) // self.slice
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """Only groups whose aggregate is above the bound, or below it, are asked for; bounds count the smallest unit."""
-
-    aggregate: str
-    above: bool
-    bound: int
-
-
-@dataclass(frozen=True)
-class PeriodicQuestion:
-    """What a query asks a synopsis at each refresh of its window: aggregates by their names there, with a threshold."""
-
-    window: Window
-    aggregates: tuple[str, ...]
-    threshold: Threshold
-
-
-@dataclass(frozen=True)
-class RefreshedSynopsis(KeptSynopsis):
-    """A synopsis that is asked at refreshes."""
-
-    questions: tuple[PeriodicQuestion, ...] = ()
-
-
-@dataclass(frozen=True)
-class LookedUpGroups(GroupBy):
-    """Groups that a synopsis gives."""
-
-    def __post_init__(self) -> None:
-        assert isinstance(self.input, KeptGroups), self.input
-
-    @property
-    def synopsis(self) -> KeptGroups:
-        assert isinstance(self.input, KeptGroups), self.input
-        return self.input
-
-
-@dataclass(frozen=True)
-class RefreshedLookup(LookedUpGroups):
-    """The groups that may pass a threshold, at each refresh."""
-
-    question: PeriodicQuestion
-
-
-@dataclass(frozen=True)
-class GroupsLookup(LookedUpGroups):
-    """At the moment somebody asks."""
-
-
-@dataclass(frozen=True)
-class WindowLookup(GroupsLookup):
-    """The groups of a window; `since` is the start of a query that came when the synopsis had older rows already."""
-
-    window: Window
-    threshold: Threshold | None = None
-    since: int | None = None
-
-    @property
-    def synopsis(self) -> KeptSynopsis:
-        below = super().synopsis
-        assert isinstance(below, KeptSynopsis), below
-        return below
-
-
-@dataclass(frozen=True)
-class JoinLookup(GroupsLookup):
-    """The groups of a join of two windows."""
-
-    windows: tuple[Window, Window]
-
-    @property
-    def synopsis(self) -> KeptJoin:
-        below = super().synopsis
-        assert isinstance(below, KeptJoin), below
-        return below
 
 
 @dataclass(frozen=True)
@@ -547,7 +352,7 @@ class Exchange(Node):
 
     def __post_init__(self) -> None:
         for key in self.keys:
-            _require_columns(self, columns_of(key), self.input.schema)
+            require_columns(self, columns_of(key), self.input.schema)
 
 
 def below_exchange(node: Node) -> Node:
@@ -571,14 +376,14 @@ def _only_drops_qualifier(project: Project, name: str) -> bool:
     return all(column.expression == source for column, source in zip(project.columns, below.columns, strict=True))
 
 
-def _require_columns(node: Node, used: frozenset[str], schema: Schema) -> None:
+def require_columns(node: Node, used: frozenset[str], schema: Schema) -> None:
     missing = sorted(name for name in used if name not in schema)
     if missing:
         raise PlanError(f"{type(node).__name__} uses {', '.join(missing)}, its input has {', '.join(schema.names)}")
 
 
 def _require_condition(node: Node, predicate: Expression, schema: Schema) -> None:
-    _require_columns(node, columns_of(predicate), schema)
+    require_columns(node, columns_of(predicate), schema)
     if predicate.type not in (BOOLEAN, NULL):
         raise PlanError(f"the condition of {type(node).__name__} is {predicate.type}, not BOOLEAN")
 
@@ -590,11 +395,11 @@ def _require_same_types(node: Node, left: Node, right: Node) -> None:
 
 def _require_sort_keys(node: Node, keys: tuple[SortKey, ...], schema: Schema) -> None:
     for key in keys:
-        _require_columns(node, columns_of(key.expression), schema)
+        require_columns(node, columns_of(key.expression), schema)
 
 
-def _remember_hashes(kind: type[Node]) -> None:
-    """Plans are looked up by themselves all the time: the hash of a tree is computed once a node."""
+def remember_hashes(kind: type[Node]) -> None:
+    """Plans are looked up by themselves all the time: a tree is hashed once a node, of this kind and its own."""
     compute = kind.__hash__
 
     def remembered(self: Node) -> int:
@@ -605,7 +410,7 @@ def _remember_hashes(kind: type[Node]) -> None:
 
     kind.__hash__ = remembered  # type: ignore[method-assign, assignment]
     for below in kind.__subclasses__():
-        _remember_hashes(below)
+        remember_hashes(below)
 
 
-_remember_hashes(Node)
+remember_hashes(Node)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from windrow.batch import Batch
 from windrow.operators.keep_join import JoinQuestion, JoinSummaries, KeepJoin
-from windrow.plan.nodes import JoinLookup
+from windrow.plan.synopsis_nodes import JoinLookup
 from windrow.plan.windows import Range
 from windrow.runtime.held import Held
 from windrow.units import FOREVER

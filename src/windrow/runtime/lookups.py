@@ -10,7 +10,8 @@ from windrow.batch import Batch, Dictionary, Segment, concat, rows_to_arrow
 from windrow.errors import WindrowError
 from windrow.physical.lower import Lowering
 from windrow.physical.physical_node import LOOKED_UP, PhysicalNode
-from windrow.plan.nodes import GroupsLookup, JoinLookup, Limit, Node, Sort, WindowLookup
+from windrow.plan.nodes import Limit, Node, Sort
+from windrow.plan.synopsis_nodes import GroupsLookup, JoinLookup, WindowLookup
 from windrow.runtime.bounds import with_bounds
 from windrow.runtime.held import Held
 from windrow.runtime.join_lookups import AskingJoin

@@ -15,7 +15,7 @@ from windrow.physical.synopses import kept_in
 from windrow.plan.aggregates import traits_of
 from windrow.plan.analysis.lookups import synopses_of
 from windrow.plan.analysis.synopses import Choice, Synopsis, Watch, Workload
-from windrow.plan.nodes import KeptSynopsis
+from windrow.plan.synopsis_nodes import KeptSynopsis
 
 BETWEEN_LOOKS = 10_000  # elements and lookups together
 

@@ -13,7 +13,7 @@ from windrow.operators.keep_join import JoinSummaries
 from windrow.physical.synopses import join_kind
 from windrow.plan.aggregates import traits_of
 from windrow.plan.analysis.join_synopses import JoinSynopsisKind, JoinWatch, JoinWorkload
-from windrow.plan.nodes import KeptGroups, KeptJoin, KeptSynopsis
+from windrow.plan.synopsis_nodes import KeptGroups, KeptJoin, KeptSynopsis
 from windrow.runtime import rechoosing
 from windrow.runtime.rechoosing import Rechoosing
 

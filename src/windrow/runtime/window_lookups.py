@@ -13,7 +13,7 @@ from windrow.batch import Batch
 from windrow.operators.keep_synopsis import KeepSynopsis, Question, Summaries
 from windrow.optimizer.looked_up import edges_of
 from windrow.plan.analysis.synopses import Synopsis
-from windrow.plan.nodes import WindowLookup
+from windrow.plan.synopsis_nodes import WindowLookup
 from windrow.plan.windows import Now, Range, RangeAgo, Rows, Unbounded
 from windrow.runtime.held import Held
 from windrow.units import BEGINNING, FOREVER

@@ -15,15 +15,15 @@ from windrow.plan.nodes import (
     Exchange,
     Filter,
     GroupBy,
-    GroupsLookup,
     Limit,
-    MergeGroups,
     Node,
     OutputStream,
     Project,
     Sort,
 )
 from windrow.plan.schema import unqualified
+from windrow.plan.slice_nodes import MergeGroups
+from windrow.plan.synopsis_nodes import GroupsLookup
 
 _MISSING = "there may be others with more, unless complete is true"
 

@@ -15,14 +15,11 @@ from windrow.plan.nodes import (
     Filter,
     GroupBy,
     Join,
-    KeptGroups,
     Limit,
     Node,
     OutputKind,
     OutputStream,
     Project,
-    SlicePartials,
-    SliceSummaries,
     Sort,
     Stamped,
     Stream,
@@ -31,6 +28,8 @@ from windrow.plan.nodes import (
     Windowed,
 )
 from windrow.plan.pattern import Pattern
+from windrow.plan.slice_nodes import SlicePartials, SliceSummaries
+from windrow.plan.synopsis_nodes import KeptGroups
 from windrow.plan.windows import Between, Extent, Latest, Now, Range, RangeAgo, RowCount, Rows, RowsAgo, Since, Window
 from windrow.units import format_duration, format_timestamp
 

@@ -27,9 +27,7 @@ from windrow.plan.nodes import (
     Intersect,
     Join,
     JoinKind,
-    KeptGroups,
     Limit,
-    LookedUpGroups,
     Node,
     OutputStream,
     Project,
@@ -41,6 +39,7 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.pattern import Pattern
 from windrow.plan.schema import unqualified
+from windrow.plan.synopsis_nodes import KeptGroups, LookedUpGroups
 from windrow.plan.windows import Latest, Now, Range, RangeAgo, Rows, RowsAgo, Window
 from windrow.types import BOOLEAN
 from windrow.units import SECOND

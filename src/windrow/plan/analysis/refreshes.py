@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from windrow.plan.nodes import Node, OutputStream, RefreshedLookup, Stream, Windowed
+from windrow.plan.nodes import Node, OutputStream, Stream, Windowed
+from windrow.plan.synopsis_nodes import RefreshedLookup
 from windrow.plan.windows import RowCount, Window
 
 

@@ -17,19 +17,16 @@ from windrow.plan.nodes import (
     Filter,
     GroupBy,
     Join,
-    KeptSynopsis,
-    LookedUpGroups,
-    MergeGroups,
     Node,
     Project,
-    SharedSlices,
-    SlicePartials,
     Sort,
     Stream,
     Windowed,
     below_exchange,
 )
 from windrow.plan.schema import unqualified
+from windrow.plan.slice_nodes import MergeGroups, SharedSlices, SlicePartials
+from windrow.plan.synopsis_nodes import KeptSynopsis, LookedUpGroups
 
 Columns = frozenset[str]
 

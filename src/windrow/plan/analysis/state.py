@@ -27,23 +27,19 @@ from windrow.plan.nodes import (
     Exchange,
     Filter,
     GroupBy,
-    GroupsLookup,
     Intersect,
     Join,
-    KeptGroups,
-    KeptJoin,
-    KeptSynopsis,
     Limit,
     Node,
     OutputKind,
     OutputStream,
     Project,
-    RefreshedLookup,
     SemiJoin,
     Sort,
     Windowed,
 )
 from windrow.plan.pattern import Pattern
+from windrow.plan.synopsis_nodes import GroupsLookup, KeptGroups, KeptJoin, KeptSynopsis, RefreshedLookup
 from windrow.plan.windows import Latest, RowCount, Rows, RowsAgo
 from windrow.units import SECOND
 

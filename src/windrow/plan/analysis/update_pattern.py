@@ -25,8 +25,6 @@ from windrow.plan.nodes import (
     Intersect,
     Join,
     JoinKind,
-    KeptGroups,
-    LastSubWindows,
     Limit,
     Node,
     Numbered,
@@ -34,9 +32,6 @@ from windrow.plan.nodes import (
     OutputStream,
     Project,
     SemiJoin,
-    SharedSlices,
-    SlicePartials,
-    SliceSummaries,
     Sort,
     Stamped,
     Stream,
@@ -46,6 +41,8 @@ from windrow.plan.nodes import (
     WithEnd,
 )
 from windrow.plan.pattern import Pattern
+from windrow.plan.slice_nodes import LastSubWindows, SharedSlices, SlicePartials, SliceSummaries
+from windrow.plan.synopsis_nodes import KeptGroups
 from windrow.plan.windows import Now, Range, RangeAgo, RowCount
 
 PatternOf = Callable[[Node], Pattern]

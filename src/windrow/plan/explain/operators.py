@@ -19,35 +19,39 @@ from windrow.plan.nodes import (
     Intersect,
     Join,
     JoinKind,
-    JoinLookup,
-    KeptGroups,
-    KeptJoin,
-    KeptSynopsis,
-    LastSubWindows,
     Limit,
-    MergeGroups,
     Node,
     Numbered,
     OutputStream,
     Project,
-    RefreshedLookup,
-    RefreshedSynopsis,
     SemiJoin,
-    SharedSlices,
-    SlicePartials,
-    SliceSummaries,
     Sort,
     Stamped,
     Stream,
-    SubWindowed,
     Table,
     Union,
     Windowed,
-    WindowLookup,
     WithEnd,
 )
 from windrow.plan.pattern import Pattern
 from windrow.plan.printer import ExpressionPrinter, aggregate_text, expression_text, sort_key_text, window_text
+from windrow.plan.slice_nodes import (
+    LastSubWindows,
+    MergeGroups,
+    SharedSlices,
+    SlicePartials,
+    SliceSummaries,
+    SubWindowed,
+)
+from windrow.plan.synopsis_nodes import (
+    JoinLookup,
+    KeptGroups,
+    KeptJoin,
+    KeptSynopsis,
+    RefreshedLookup,
+    RefreshedSynopsis,
+    WindowLookup,
+)
 from windrow.units import format_duration, format_timestamp
 
 _NAMES: dict[type[Node], str] = {

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windrow.plan.explain.operators import describe_operator, operator_name
-from windrow.plan.nodes import KeptGroups, Node, SharedSlices
+from windrow.plan.nodes import Node
+from windrow.plan.slice_nodes import SharedSlices
+from windrow.plan.synopsis_nodes import KeptGroups
 
 _NAMED = 5  # others that are named, of those that share
 

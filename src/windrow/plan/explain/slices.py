@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from windrow.plan.analysis.bounds import bound_of, kept_for
 from windrow.plan.analysis.slices import SliceForm, is_sliced, slice_form
-from windrow.plan.nodes import GroupBy, MergeGroups
+from windrow.plan.nodes import GroupBy
 from windrow.plan.printer import aggregate_text
+from windrow.plan.slice_nodes import MergeGroups
 
 
 def slice_notes(node: GroupBy) -> Iterator[str]:

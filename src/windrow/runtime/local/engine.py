@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import count
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +22,6 @@ from windrow.physical.closings import closings_of
 from windrow.physical.physical_node import contents_of
 from windrow.physical.strategy import Strategy
 from windrow.physical.together import running_together
-from windrow.plan.explain import Explanation
 from windrow.plan.explain.sharing import shares
 from windrow.plan.nodes import Node, Stream
 from windrow.plan.user_aggregate import UserAggregate
@@ -36,6 +34,7 @@ from windrow.runtime.local.sources import rows_table, source_of, tables_of
 from windrow.runtime.local.tables import TableStore
 from windrow.runtime.lookup_query import LookupQuery
 from windrow.runtime.lookups import LookedUp, answered
+from windrow.runtime.named_queries import NamedQueries
 from windrow.runtime.sinks import sink_form, sink_of
 from windrow.session import Result, Session
 from windrow.units import BEGINNING, FOREVER, parse_timestamp
@@ -43,14 +42,13 @@ from windrow.units import BEGINNING, FOREVER, parse_timestamp
 _BETWEEN_LOOKS = 0.25  # seconds
 
 
-class Engine:
+class Engine(NamedQueries[Query]):
     """`windrow.connect(local=True)`."""
 
     def __init__(
         self, folder: str | None = None, clock: Clock | None = None, aggregates: Sequence[UserAggregate] = ()
     ) -> None:
-        self.session = Session(folder, aggregates)
-        self.register_aggregate, self.failures = self.session.register_aggregate, self.session.failures
+        super().__init__(Session(folder, aggregates))
         self.dictionary = Dictionary()
         self.watermark: int = BEGINNING
         self._clock = clock or SystemClock()
@@ -61,7 +59,6 @@ class Engine:
         self._intakes: dict[str, Intake] = {}
         self._tables: dict[str, TableStore] = {}
         self._sources: dict[str, Iterator[pa.Table]] = {}
-        self._queries: dict[str, Query | LookupQuery] = {}
         self._heard: dict[str, int] = {}
         self._begun = False
         for entry in self.session.catalog.everything():
@@ -86,24 +83,6 @@ class Engine:
         self.sql(f'CREATE STREAM "{name}" ({columns}) TIMESTAMP BY "{timestamp}"{late}')
         self._sources[name.lower()] = _with_first(first, tables)
 
-    @property
-    def queries(self) -> list[Query | LookupQuery]:
-        """The running queries, in the order they were created."""
-        return list(self._queries.values())
-
-    def query(self, cql: str, name: str | None = None) -> Query | LookupQuery:
-        """Keep the answer of a query up to date from now on."""
-        name = name or next(free for n in count(1) if self.session.catalog.get(free := f"query{n}") is None)
-        self.sql(f"CREATE QUERY {name} AS {cql}")
-        return self._queries[name.lower()]
-
-    def __getitem__(self, name: str) -> Query | LookupQuery:
-        """A query by its name."""
-        found = self._queries.get(name.lower())
-        if found is None:
-            raise WindrowError(f"there is no query {name}", f"queries here: {', '.join(self._queries) or 'none'}")
-        return found
-
     def lookup(self, cql: str, at: int | None = None) -> pa.Table:
         """The answer of a query at once, from a synopsis that is kept for others: any window that it covers."""
         synopses = self._lookups.synopses()
@@ -115,12 +94,6 @@ class Engine:
         """The answer of a query that is looked up; None asks for the newest that has not expired."""
         found, held = self._lookups.of(query.lower())
         return answered(found, [held], self.watermark, self.last_row, instant, ordered)
-
-    def explained(self, query: str) -> Explanation:
-        """How a query that is looked up is kept now."""
-        entry = self.session.catalog.get(query)
-        assert isinstance(entry, QueryEntry) and entry.plan is not None, entry
-        return self.session.explanation(entry.name, entry.plan)
 
     def _sharing(self, query: str) -> dict[str, Node]:
         """All queries that share something, as they run, if this one does."""

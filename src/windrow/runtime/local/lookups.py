@@ -15,8 +15,9 @@ from windrow.operators.keep_synopsis import Summaries
 from windrow.optimizer.looked_up import over_running, synopsis_below
 from windrow.physical.lower import Lowering
 from windrow.physical.strategy import Strategy
-from windrow.plan.nodes import KeptGroups, Node
+from windrow.plan.nodes import Node
 from windrow.plan.rewrite import bottom_up
+from windrow.plan.synopsis_nodes import KeptGroups
 from windrow.runtime.held import Held, held_by
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.lookups import LookedUp

@@ -38,7 +38,7 @@ from windrow.runtime.spark.bundles import RESTORE, Address, Folder
 from windrow.runtime.spark.manifests import read_manifest
 from windrow.runtime.spark.running import Metric, RunningPlan
 
-FORMAT = 2
+FORMAT = 3
 VERSION = version("windrow")
 KEPT_BATCHES = 1_000
 SWEPT_EVERY = 100  # batches

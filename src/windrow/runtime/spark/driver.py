@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 import pyarrow as pa
@@ -26,15 +25,17 @@ from windrow.optimizer.looked_up import covered, synopsis_below
 from windrow.physical.exchanges import results_meet
 from windrow.plan.analysis.source_columns import source_columns
 from windrow.plan.analysis.update_pattern import update_pattern
-from windrow.plan.explain import Distribution, Explanation
+from windrow.plan.explain import Distribution
 from windrow.plan.explain.sharing import shares
-from windrow.plan.nodes import KeptGroups, Node
+from windrow.plan.nodes import Node
 from windrow.plan.pattern import Pattern
 from windrow.plan.rewrite import bottom_up
+from windrow.plan.synopsis_nodes import KeptGroups
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.lookup_query import LookupQuery
 from windrow.runtime.lookups import LookedUp, answered
 from windrow.runtime.modes import Mode, usual_mode
+from windrow.runtime.named_queries import NamedQueries
 from windrow.runtime.progress import Progress
 from windrow.runtime.sinks import FILES, SinkForm, check_folder, sink_form, sink_of
 from windrow.runtime.spark.accounting import Accounts, sharing
@@ -60,7 +61,7 @@ from windrow.units import BEGINNING, FOREVER
 Job = Callable[[BatchSpec], Sequence[Done]]
 
 
-class Driver:
+class Driver(NamedQueries[Query]):
     """`shards` is what the user asks for, `otherwise` what a new checkpoint gets when he does not."""
 
     def __init__(
@@ -72,11 +73,9 @@ class Driver:
         self._lock = threading.RLock()
         self._recovered = frozenset(self._checkpoint.recovered_aggregates())
         distribution = Distribution(self.shards, lambda query, plan: self._plans.spread(query, plan), self._reading)
-        self.session = Session(None, self._own_aggregates(), distribution, self._keep)
-        self.register_aggregate, self.failures = self.session.register_aggregate, self.session.failures
+        super().__init__(Session(None, self._own_aggregates(), distribution, self._keep))
         self.session.running = self._sharing_plans
         self._plans = QueryPlans(self.session)
-        self._queries: dict[str, Query | LookupQuery] = {}
         self._statements = Statements(self._checkpoint)
         self._log = Log(self._checkpoint)
         self._summaries = SummariesOfShards(self._checkpoint.folder)
@@ -129,11 +128,6 @@ class Driver:
         return list(self._checkpoint.aggregates.values())
 
     @property
-    def queries(self) -> list[Query | LookupQuery]:
-        """The queries, in the order they were created."""
-        return list(self._queries.values())
-
-    @property
     def _telling(self) -> list[Query]:
         return [query for query in self._queries.values() if isinstance(query, Query)]
 
@@ -152,25 +146,6 @@ class Driver:
     def _answered(self, plan: Node, running: RunningQuery, instant: int | None, ordered: bool = False) -> pa.Table:
         held = self._summaries.of(running, self._plan, self._last, self.session.catalog.synopsis_memory)
         return answered(LookedUp(plan, Dictionary()), held, self.watermark, self.last_row, instant, ordered)
-
-    def explained(self, query: str) -> Explanation:
-        """How a query that is looked up is kept."""
-        entry = self.session.catalog.get(query)
-        assert isinstance(entry, QueryEntry) and entry.plan is not None, entry
-        return self.session.explanation(entry.name, entry.plan)
-
-    def query(self, cql: str, name: str | None = None) -> Query | LookupQuery:
-        """Keep the answer of a query up to date from the next micro-batch on."""
-        name = name or next(free for n in count(1) if self.session.catalog.get(free := f"query{n}") is None)
-        self.sql(f"CREATE QUERY {name} AS {cql}")
-        return self._queries[name.lower()]
-
-    def __getitem__(self, name: str) -> Query | LookupQuery:
-        """A query by its name."""
-        found = self._queries.get(name.lower())
-        if found is None:
-            raise WindrowError(f"there is no query {name}", f"queries here: {', '.join(self._queries) or 'none'}")
-        return found
 
     def end(self, stream: str) -> None:
         """No more rows of a stream will come than those that have been handed over."""

@@ -23,7 +23,8 @@ from windrow.physical.lower import Lowering
 from windrow.physical.physical_node import PhysicalNode, plan_digest
 from windrow.physical.strategy import Strategy
 from windrow.plan.explain.operators import describe_operator
-from windrow.plan.nodes import Exchange, GroupBy, KeptGroups, KeptSynopsis, Node, Stream, Table, Windowed, WindowLookup
+from windrow.plan.nodes import Exchange, GroupBy, Node, Stream, Table, Windowed
+from windrow.plan.synopsis_nodes import KeptGroups, KeptSynopsis, WindowLookup
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.modes import Mode, usual_mode
 from windrow.runtime.sinks import SinkForm, sink_form

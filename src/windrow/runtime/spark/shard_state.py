@@ -20,7 +20,8 @@ from windrow.batch import Batch, Dictionary, empty
 from windrow.batch.shards import Shard
 from windrow.errors import CheckpointError
 from windrow.physical.lower import Lowering
-from windrow.plan.nodes import KeptGroups, Stream
+from windrow.plan.nodes import Stream
+from windrow.plan.synopsis_nodes import KeptGroups
 from windrow.runtime.held import Held, held_by, holds_summaries
 from windrow.runtime.local.tables import TableStore
 from windrow.runtime.spark import messages

@@ -11,7 +11,7 @@ from windrow.batch.shards import Shard
 from windrow.operators.keep_join import JoinSummaries
 from windrow.operators.keep_synopsis import Summaries
 from windrow.physical.lower import Lowering
-from windrow.plan.nodes import KeptGroups
+from windrow.plan.synopsis_nodes import KeptGroups
 from windrow.runtime import rechoosing
 from windrow.runtime.held import Held, held_by
 from windrow.runtime.rechoosing import Rechoosing
