@@ -50,7 +50,7 @@ EXPECTED = {
     "Sort": 20,
     "sub-query": 50,
     "CASE": 30,
-    "CAST": 30,
+    "CAST": 20,
     "LIKE": 10,
     "IN": 10,
     "COALESCE": 10,

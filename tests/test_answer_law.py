@@ -23,7 +23,7 @@ from windrow.plan.nodes import AppendOnly, Node, OutputStream, Stream
 from windrow.plan.printer import query_text
 from windrow.runtime.local import Engine, Query
 
-REACHED: Counter[str] = Counter()  # by the test of generated queries in this process
+REACHED: Counter[str] = Counter()  # by the tests of generated queries in this process
 
 
 def instants(plan: Node, streams: dict[str, list[Row]], chosen: Sequence[int]) -> list[int]:
@@ -57,6 +57,45 @@ def test_generated_queries(
     optimizer: str,
 ) -> None:
     """A few queries beside each other in one engine, over the same streams; rows may come out of order."""
+    check(texts, streams, delays, cuts, chosen, strategy, optimizer)
+
+
+WINDOWS_OF_LIVES = {
+    "Range": "[RANGE 3 SECONDS]",
+    "RangeAgo": "[RANGE FROM 4 SECONDS TO 2 SECONDS AGO]",
+    "Rows": "[ROWS 3]",
+    "RowsAgo": "[ROWS FROM 4 TO 2 AGO]",
+    "Latest": "[PARTITION BY a, b WHERE v > 1]",
+    "Since": "[SINCE '2026-01-01 00:00:05']",
+    "Between": "[FROM '2026-01-01 00:00:03' TO '2026-01-01 00:00:07.5']",
+    "Now": "[NOW]",
+}
+
+
+@pytest.mark.parametrize("window", WINDOWS_OF_LIVES.values(), ids=WINDOWS_OF_LIVES)
+@settings(max_examples=10)
+@given(
+    streams=all_streams(),
+    cuts=st.lists(st.integers(0, 24), max_size=6),
+    chosen=st.lists(st.integers(0, 40), min_size=1, max_size=3),
+    strategy=st.sampled_from(["upa", "direct", "nt"]),
+)
+def test_windows_over_rows_with_lifetimes(
+    window: str, streams: dict[str, list[Row]], cuts: list[int], chosen: list[int], strategy: str
+) -> None:
+    texts = ["SELECT a, v FROM readings {}", "SELECT b, COUNT(*), SUM(v) FROM readings {} GROUP BY b"]
+    check([text.format(window) for text in texts], streams, [], cuts, chosen, strategy, "on")
+
+
+def check(
+    texts: Sequence[str],
+    streams: dict[str, list[Row]],
+    delays: list[int],
+    cuts: list[int],
+    chosen: list[int],
+    strategy: str,
+    optimizer: str,
+) -> None:
     engine = Engine(aggregates=OWN)
     slack = f" SLACK {max(delays) * 500} MILLISECONDS;" if any(delays) else ";"
     declarations = "".join(f"{one}{slack if 'STREAM' in one else ';'}" for one in DECLARATIONS.split(";")[:-1])
@@ -96,7 +135,7 @@ def started(engine: Engine, text: str) -> tuple[Node, Query] | None:
 
 
 def test_generated_queries_reach_the_whole_language() -> None:
-    """What the test above has just tried: so many cases, and each thing in enough of them."""
+    """What the tests above have just tried: so many cases, and each thing in enough of them."""
     if not REACHED["cases"]:
         pytest.skip("the generated queries have not been run before")
     if settings.get_current_profile_name() != "default":

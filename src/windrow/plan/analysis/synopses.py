@@ -102,20 +102,18 @@ def alternatives(traits: Traits, workload: Workload) -> list[Choice[Synopsis]]:
     each = f"any of {len(w.widths)} windows" if len(w.widths) > 1 else "one window"
     mean = sum(max(1.0, math.log2(width)) for width in w.widths) / len(w.widths)
     levels = 1 + math.ceil(math.log2(n))
-    in_a_pass = f"one pass over {widest} positions answers"
-    found = [
-        _choice(Synopsis.INTERVAL, w, 2, mean, 2 * n, f"merges about {mean:.0f} dyadic intervals for {each}"),
-        _choice(
-            Synopsis.BASIC_INTERVAL, w, 1, widest / w.together, n,
-            f"{in_a_pass} a question" if w.together == 1 else f"{in_a_pass} the {w.together} queries of a moment",
-        ),
-        _choice(Synopsis.LANDMARKS, w, levels, 2, n * levels, f"two merges for {each}, from {levels} levels"),
-    ]  # fmt: skip
-    if traits.subtractable:
-        found.append(_choice(Synopsis.RUNNING, w, 1, 1, n, f"{each} is the difference of two running values"))
+    all_of = f"{widest} positions answers" if widest > 1 else "1 position answers"
+    asked = "a question" if w.together == 1 else f"the {w.together} queries of a moment"
     is_one = w.are_suffixes and len(w.widths) == 1
-    one = "there is one window, and it ends now" if is_one else "a pass for all windows but the longest"
-    return [*found, _choice(Synopsis.TWO_STACKS, w, 3, 2 if is_one else widest, 2 * n, one)]
+    alone = "there is one window, and it ends now" if is_one else "a pass for all windows but the longest"
+    running = _choice(Synopsis.RUNNING, w, 1, 1, n, f"{each} is the difference of two running values")
+    return [
+        *((running,) if traits.subtractable else ()),
+        _choice(Synopsis.INTERVAL, w, 2, mean, 2 * n, f"merges about {mean:.0f} dyadic intervals for {each}"),
+        _choice(Synopsis.BASIC_INTERVAL, w, 1, widest / w.together, n, f"one pass over {all_of} {asked}"),
+        _choice(Synopsis.LANDMARKS, w, levels, 2, n * levels, f"two merges for {each}, from {levels} levels"),
+        _choice(Synopsis.TWO_STACKS, w, 3, 2 if is_one else widest, 2 * n, alone),
+    ]
 
 
 INDEX_LEVELS = 4  # of a collective index: p in Arasu and Widom, section 4.1
