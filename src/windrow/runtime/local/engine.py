@@ -41,6 +41,9 @@ from windrow.units import BEGINNING, FOREVER, parse_timestamp
 
 _BETWEEN_LOOKS = 0.25  # seconds
 
+KEPT_CHANGES, FEWEST_CHANGES = 1_000_000, 1_000  # of a query
+CHANGES_OF_ALL = 10_000_000
+
 
 class Engine(NamedQueries[Query]):
     """`windrow.connect(local=True)`."""
@@ -83,6 +86,11 @@ class Engine(NamedQueries[Query]):
         self.sql(f'CREATE STREAM "{name}" ({columns}) TIMESTAMP BY "{timestamp}"{late}')
         self._sources[name.lower()] = _with_first(first, tables)
 
+    @property
+    def kept_changes(self) -> int:
+        """How many tuples of the changelog of a query can be looked at afterwards."""
+        return min(KEPT_CHANGES, max(FEWEST_CHANGES, CHANGES_OF_ALL // max(1, len(self._queries))))
+
     def lookup(self, cql: str, at: int | None = None) -> pa.Table:
         """The answer of a query at once, from a synopsis that is kept for others: any window that it covers."""
         synopses = self._lookups.synopses()
@@ -97,9 +105,10 @@ class Engine(NamedQueries[Query]):
 
     def _sharing(self, query: str) -> dict[str, Node]:
         """All queries that share something, as they run, if this one does."""
-        plans = {name: plan for name, plan in self._dataflow.started_with(query.lower()).items() if shares(plan)}
-        if query.lower() not in plans:
+        own = self._dataflow.plans.get(query.lower())
+        if own is None or not shares(own):
             return {}
+        plans = {name: plan for name, plan in self._dataflow.started_with(query.lower()).items() if shares(plan)}
         return plans | {name: self._lookups.plan_of(name) for name in self._lookups.names if name in plans}
 
     def push(self, stream: str, rows: Any) -> None:

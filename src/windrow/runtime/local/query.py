@@ -26,7 +26,6 @@ from windrow.units import FOREVER, format_timestamp
 if TYPE_CHECKING:
     from windrow.runtime.local.engine import Engine
 
-KEPT_CHANGES = 1_000_000  # tuples of the changelog that can be looked at afterwards
 Subscriber = Callable[[pa.Table], None]
 
 
@@ -97,7 +96,7 @@ class Query:
     def _remember(self, changes: Batch) -> None:
         self._changes.append(changes)
         self._kept += len(changes)
-        while self._kept > KEPT_CHANGES and len(self._changes) > 1:
+        while self._kept > self._engine.kept_changes and len(self._changes) > 1:
             self._kept -= len(self._changes.pop(0))
 
     def _told(self, form: SinkForm, changes: Batch, segment: Segment) -> pa.Table:
