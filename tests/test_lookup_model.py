@@ -492,6 +492,28 @@ def test_rows_that_move_before_they_are_filtered_are_the_same_rows() -> None:
     engine.close()
 
 
+@pytest.mark.parametrize("make", [Engine, lambda: ShardsInProcess(2)], ids=["one process", "shards"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) AS n FROM s [RANGE 100 SECONDS SLIDE 5 SECONDS]",
+        "SELECT ROUND(DECAYED_COUNT(x, INTERVAL 10000 SECONDS)) AS n FROM s",
+    ],
+)
+def test_a_lookup_finds_the_oldest_rows_that_are_kept(make: Any, text: str) -> None:
+    """What is kept for the second query begins later."""
+    engine = make()
+    engine.sql(DECLARATION)
+    for begin in (0, 7):
+        engine.query(f"{text} REFRESH ON LOOKUP")
+        rows = [{"ts": START + n * 2 * HALF, "k": "a", "x": 1, "y": None} for n in range(begin, 2 * begin + 7)]
+        engine.push("s", table_of(rows, SCHEMA))
+        engine.step()
+    old, new, found = (one.to_pylist()[0]["n"] for one in (*(q.answer() for q in engine.queries), engine.lookup(text)))
+    assert found == old > new > 0
+    engine.close()
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

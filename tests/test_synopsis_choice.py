@@ -51,6 +51,7 @@ def test_classes_of_the_built_in_aggregates():
         (SUM, Workload(1e5, 1e5, MANY), Synopsis.RUNNING),
         (SUM, Workload(1.0, 1e6, (10, 20)), Synopsis.RUNNING),
         (MAX, Workload(1e5, 1e5, (1000,)), Synopsis.TWO_STACKS),
+        (MAX, Workload(1.0, 1e3, (100,), kept=1000), Synopsis.LANDMARKS),  # of a tenth of what is kept
         (MAX, Workload(1e5, 1e5, MANY), Synopsis.INTERVAL),
         (MAX, Workload(1e3, 1e5, (900, 1000, 1100, 1200)), Synopsis.LANDMARKS),
         (MAX, Workload(1e3, 1e5, (1000,), are_suffixes=False), Synopsis.LANDMARKS),

@@ -1,4 +1,4 @@
-"""Time as people write it, and back: intervals, timestamps, one integer of microseconds."""
+"""Time and sizes as people write them, and back: intervals, timestamps, one integer of microseconds or bytes."""
 
 import pytest
 from hypothesis import given, settings
@@ -16,8 +16,10 @@ from windrow.units import (
     UNITS,
     WEEK,
     format_duration,
+    format_size,
     format_timestamp,
     parse_duration,
+    parse_size,
     parse_timestamp,
 )
 
@@ -173,3 +175,22 @@ def test_printed_timestamps_are_read_as_the_same(microseconds: int) -> None:
 def test_times_outside_the_calendar_are_printed_as_numbers() -> None:
     assert format_timestamp(FIRST - 1) == str(FIRST - 1)
     assert format_timestamp(LAST + 1) == str(LAST + 1)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1, "1 bytes"), (999.6, "1 kB"), (64_000_000, "64 MB"), (999_999_999, "1 GB"), (2e12, "2 TB"), (5e15, "5000 TB")],
+)
+def test_sizes_are_shown_in_three_digits(number: float, text: str) -> None:
+    assert format_size(number) == text
+
+
+@pytest.mark.parametrize(("text", "number"), [("64 MB", 64_000_000), ("1.5kb", 1_500), ("7 B", 7)])
+def test_sizes(text: str, number: int) -> None:
+    assert parse_size(text) == number
+
+
+@pytest.mark.parametrize("text", ["64", "MB", "64 apples", "-1 MB", ""])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(ValueError, match="write it such as '64 MB'"):
+        parse_size(text)

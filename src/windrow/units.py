@@ -58,11 +58,11 @@ def parse_size(text: str) -> int:
 
 
 def format_size(number: float) -> str:
-    for unit in ("bytes", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} GB"
+    """`64 MB`, in three digits."""
+    units = ["bytes", "kB", "MB", "GB", "TB"]
+    while number >= 999.5 and len(units) > 1:
+        number, units = number / 1000, units[1:]
+    return f"{number:.3g} {units[0]}" if number < 999.5 else f"{number:.0f} {units[0]}"
 
 
 def parse_duration(text: str) -> Duration:

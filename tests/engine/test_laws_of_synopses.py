@@ -79,6 +79,21 @@ def test_a_snapshot_writes_only_what_is_new_and_leaves_out_what_has_gone(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_elements_that_come_and_go_between_two_snapshots_leave_a_gap(kind):
+    synopsis, stored = SharedSynopsis([kind(SUM.make())]), {}
+    for rows in ([(n % 3, n, 1) for n in range(5_000)], [(0, 5_000 + n, n) for n in range(300)], [(1, 6_000, 7)]):
+        inserted(synopsis, rows)
+        synopsis.keep_newest(100)
+        stored |= synopsis.snapshot(set(stored)).pieces
+    again = SharedSynopsis([kind(SUM.make())])
+    again.restore({name: stored[name] for name in synopsis.snapshot(set(stored)).manifest})
+    assert whole(again) == whole(synopsis) == [sum(range(200, 300)), 106, 100, None, None]
+    inserted(again, [(0, 7_000, 5)])
+    inserted(synopsis, [(0, 7_000, 5)])
+    assert whole(again) == whole(synopsis)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_memory_follows_what_is_kept(kind):
     synopsis = SharedSynopsis([kind(SUM.make())])
     for step in range(30):

@@ -25,7 +25,7 @@ class Setting:
     @property
     def values(self) -> tuple[str, ...]:
         """What can be written, as people are told."""
-        return (*self.choices, "'64 MB'") if self.is_size else self.choices
+        return (*self.choices, "a size such as '64 MB'") if self.is_size else self.choices
 
     def accepts(self, value: str) -> bool:
         return value in self.choices or (self.is_size and _is_size(value))

@@ -90,7 +90,7 @@ def _over_synopses(queries: Sequence[_Query], statistics: Statistics, memory: fl
 
 
 def covered(plan: Node, synopses: Sequence[KeptGroups]) -> Node:
-    """A query over a synopsis that is kept; an error when none covers it."""
+    """A query over the first synopsis of those that are kept that covers it; an error when none does."""
     query = _query(plan)
     if isinstance(query, JoinQuery):
         return covered_join(query, [one for one in synopses if isinstance(one, KeptJoin)])
@@ -98,11 +98,12 @@ def covered(plan: Node, synopses: Sequence[KeptGroups]) -> Node:
     if not of_same:
         hint = "create a query with these groups and aggregates, and REFRESH ON LOOKUP"
         raise WindrowError("nothing that is kept answers this query", hint)
-    longest = max(of_same, key=lambda one: one.reach)
-    if query.form.reach > longest.reach:
+    found = next((one for one in of_same if query.kept.fades or query.form.reach <= one.reach), None)
+    if found is None:
+        longest = max(of_same, key=lambda one: one.reach)
         kept = f"{longest.reach} rows" if longest.by_rows else format_duration(longest.reach)
         raise WindrowError(f"the window begins before what is kept, which is {kept}", "ask for a shorter one")
-    return _over(query, longest)
+    return _over(query, found)
 
 
 def over_running(plan: Node, start: int, synopses: Collection[KeptGroups]) -> Node | None:

@@ -12,7 +12,7 @@ from windrow.plan.windows import Window
 
 @dataclass(frozen=True)
 class KeptGroups(Node):
-    """Groups as summaries of their rows, in which windows are looked up; made when a plan is lowered.
+    """Groups as summaries of their rows, in which windows are looked up.
 
     It belongs to all queries that look something up in it: `aggregates` are those of all of them, `kinds` says how each
     is kept and `reasons` why so.
@@ -145,5 +145,5 @@ class JoinLookup(GroupsLookup):
         return below
 
 
-remember_hashes(KeptGroups)
-remember_hashes(LookedUpGroups)
+for _kind in (KeptGroups, LookedUpGroups):
+    remember_hashes(_kind)

@@ -40,10 +40,12 @@ class Rechoosing:
             self._elements, self._lookups = self._elements + state.elements, self._lookups + state.lookups
             self._windows |= state.windows
             state.elements, state.lookups, state.windows = 0, 0, {}
-        if not self._watches or self._elements + self._lookups < BETWEEN_LOOKS:
+        if self._elements + self._lookups < BETWEEN_LOOKS:
             return False
-        load = self._measured(states, memory / len(self.plan.aggregates))
+        load = self._measured(states, memory / len(self.plan.aggregates)) if self._watches else None
         self._elements, self._lookups, self._windows = 0, 0, {}
+        if load is None:
+            return False
         found = {place: choice for place, watch in self._watches.items() if (choice := watch.look(load)) is not None}
         for place, choice in found.items():
             self._note(place, choice)

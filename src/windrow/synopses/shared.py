@@ -111,6 +111,8 @@ class SharedSynopsis:
     def converted(self, kept: Sequence[Kept]) -> SharedSynopsis:
         """The same elements in other synopses of the same aggregates, which go on where these are."""
         other = SharedSynopsis(kept, self.elements.slice)
+        other._number = self._number
+        other._arrivals(EMPTY, EMPTY, self.elements.groups)
         other._read(self._piece(self.elements.everything()).arrays)
         other.elements.kept_since = self.elements.kept_since
         return other
@@ -138,7 +140,7 @@ class SharedSynopsis:
                 self._pieces.append(_Written(name, self._read(piece.arrays)))
         self._read(head)
         elements, groups = self.elements, len(head["first"])
-        self._arrivals(np.arange(0), EMPTY, groups)
+        self._arrivals(EMPTY, EMPTY, groups)
         elements.first[:groups], elements.next[:groups] = head["first"], head["next"]
         elements.kept_since = int(head["kept_since"][0])
 
@@ -198,8 +200,9 @@ class SharedSynopsis:
         group = np.repeat(spans.group, spans.end - spans.begin)
         elements = self.elements
         elements.reserve_groups(int(group.max()) + 1 if len(group) else 0)
-        fresh = elements.first[spans.group] == elements.next[spans.group]
-        elements.start_at(spans.group[fresh], spans.begin[fresh])
+        # Between two pieces elements may have come and gone, and with them all that was before.
+        apart = elements.next[spans.group] != spans.begin
+        elements.start_at(spans.group[apart], spans.begin[apart])
         arrivals = self._arrivals(group, arrays["time"])
         for number, one in enumerate(self.kept):
             mark = f"{number} "

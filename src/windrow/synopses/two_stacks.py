@@ -5,7 +5,7 @@ the end of the front stack; the back stack has one aggregate for all of it. The 
 front is used up, the back becomes the front: one pass, from the newest element to the oldest.
 
 Any window that ends now and begins in the front is a merge of two rows as well. Others are answered too, by a pass over
-their elements.
+their elements. An element that joins a slice of the front is merged into all that is before it there.
 """
 
 from __future__ import annotations

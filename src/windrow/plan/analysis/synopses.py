@@ -8,7 +8,7 @@ Costs are merges of two partial results a second, memory is rows of partial resu
     interval            2             log2 of the width             2 N
     basic interval      1             its share of a common pass    N
     landmarks           1 + log2 N    2                             N (1 + log2 N)
-    two stacks          3             2                             2 N               one window, which ends now
+    two stacks          3             2                             2 N               one window, of all that is kept
 
 All of them answer any window, so that what can be asked does not depend on a cost: with two stacks, windows that were
 not expected take a pass.
@@ -104,8 +104,8 @@ def alternatives(traits: Traits, workload: Workload) -> list[Choice[Synopsis]]:
     levels = 1 + math.ceil(math.log2(n))
     all_of = f"{widest} positions answers" if widest > 1 else "1 position answers"
     asked = "a question" if w.together == 1 else f"the {w.together} queries of a moment"
-    is_one = w.are_suffixes and len(w.widths) == 1
-    alone = "there is one window, and it ends now" if is_one else "a pass for all windows but the longest"
+    is_one = w.are_suffixes and len(w.widths) == 1 and 2 * widest >= n
+    alone = "there is one window, and it ends now" if is_one else "a pass for every window but one of all that is kept"
     running = _choice(Synopsis.RUNNING, w, 1, 1, n, f"{each} is the difference of two running values")
     return [
         *((running,) if traits.subtractable else ()),

@@ -43,6 +43,10 @@ class Dataflow:
             self._starts[other],
         )
 
+    def start_of(self, name: str) -> int:
+        """Since when what a query computes has rows."""
+        return self._starts[name][0]
+
     def started_with(self, name: str) -> dict[str, Node]:
         """The plans of all queries that may share parts with one, as they run; with its own."""
         return {other: plan for other, plan in self.plans.items() if self._starts[other] == self._starts.get(name)}

@@ -88,8 +88,9 @@ class Engine(NamedQueries[Query]):
 
     @property
     def kept_changes(self) -> int:
-        """How many tuples of the changelog of a query can be looked at afterwards."""
-        return min(KEPT_CHANGES, max(FEWEST_CHANGES, CHANGES_OF_ALL // max(1, len(self._queries))))
+        """About how many tuples of the changelog of a query can be looked at afterwards."""
+        telling = max(1, len(self._queries) - len(self._lookups.names))
+        return min(KEPT_CHANGES, max(FEWEST_CHANGES, CHANGES_OF_ALL // telling))
 
     def lookup(self, cql: str, at: int | None = None) -> pa.Table:
         """The answer of a query at once, from a synopsis that is kept for others: any window that it covers."""

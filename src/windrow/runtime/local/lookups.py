@@ -86,12 +86,13 @@ class Lookups:
         return LookedUp(alone, self._dictionary), self._empty(alone)
 
     def synopses(self) -> dict[KeptGroups, Held]:
-        """All that windows can be looked up in."""
+        """All that windows can be looked up in, what has rows from long ago first."""
         running = self._running()
         split = ((plans, self._later(plans, start, running)) for (start, _), plans in self._new.items())
         first = [{name: plan for name, plan in plans.items() if name not in later} for plans, later in split]
         new = (plan for plans in first for plan in self._shared(plans).values())
-        return {synopsis_below(plan): self._empty(plan) for plan in new} | self._held()
+        held = {synopsis: held_by(self._dataflow.roots[name]) for synopsis, name in running.items()}
+        return held | {kept: self._empty(plan) for plan in new if (kept := synopsis_below(plan)) not in held}
 
     def plan_of(self, name: str) -> Node:
         """A query over its synopsis, as it is kept at present."""
@@ -101,12 +102,12 @@ class Lookups:
             return found.plan
         return bottom_up(found.plan, lambda node: kept.plan if isinstance(node, KeptGroups) else None)
 
-    def _held(self) -> dict[KeptGroups, Held]:
-        return {synopsis: held_by(self._dataflow.roots[name]) for synopsis, name in self._running().items()}
-
     def _running(self) -> dict[KeptGroups, str]:
-        """The synopses that are kept, each with the first query that is looked up in it."""
-        return {query.synopsis: name for name, query in reversed(self._queries.items())}
+        """The synopses that are kept, the oldest first, and of equal ones the oldest; each with a query over it."""
+        found: dict[KeptGroups, str] = {}
+        for name in sorted(self._queries, key=self._dataflow.start_of):
+            found.setdefault(self._queries[name].synopsis, name)
+        return found
 
     def _later(self, plans: Mapping[str, Node], start: int, running: Collection[KeptGroups]) -> dict[str, Node]:
         """Those that are looked up in what runs."""

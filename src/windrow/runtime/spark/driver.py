@@ -79,6 +79,7 @@ class Driver(NamedQueries[Query]):
         self._statements = Statements(self._checkpoint)
         self._log = Log(self._checkpoint)
         self._summaries = SummariesOfShards(self._checkpoint.folder)
+        self._asking = threading.Lock()  # asking may put what is kept in another order, or read it again
         self._told: dict[str, tuple[SinkForm, ...]] = {}  # forms that readers of queries have asked for
         self._created: dict[str, int] = {}  # the numbers of the statements that created the queries
         self._ends: dict[str, int] = {}  # how much there is of sources that end
@@ -133,7 +134,10 @@ class Driver(NamedQueries[Query]):
 
     def lookup(self, cql: str, at: int | None = None) -> pa.Table:
         """The answer of a query at once, from a synopsis that is kept for others: any window that it covers."""
-        running = {synopsis_below(one.lookup): one for one in self._plan.queries if one.lookup is not None}
+        running: dict[KeptGroups, RunningQuery] = {}  # what has rows from long ago first
+        for one in sorted(self._plan.queries, key=lambda query: query.start):
+            if one.lookup is not None:
+                running.setdefault(synopsis_below(one.lookup), one)
         found = covered(self.session.plan(cql), list(running))
         return self._answered(found, running[synopsis_below(found)], self.watermark - 1 if at is None else at)
 
@@ -144,8 +148,9 @@ class Driver(NamedQueries[Query]):
         return self._answered(running.lookup, running, instant, ordered)
 
     def _answered(self, plan: Node, running: RunningQuery, instant: int | None, ordered: bool = False) -> pa.Table:
-        held = self._summaries.of(running, self._plan, self._last, self.session.catalog.synopsis_memory)
-        return answered(LookedUp(plan, Dictionary()), held, self.watermark, self.last_row, instant, ordered)
+        with self._asking:
+            held = self._summaries.of(running, self._plan, self._last, self.session.catalog.synopsis_memory)
+            return answered(LookedUp(plan, Dictionary()), held, self.watermark, self.last_row, instant, ordered)
 
     def end(self, stream: str) -> None:
         """No more rows of a stream will come than those that have been handed over."""
