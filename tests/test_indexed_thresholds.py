@@ -14,7 +14,6 @@ from sql_oracle import Row, answer_at
 from sub_windows import DECLARATION, HALF, SCHEMA, moments_of, streams
 from test_lookup_model import bounds
 
-from windrow.operators import refreshed_synopsis
 from windrow.optimizer import indexed_thresholds
 from windrow.plan.synopsis_nodes import RefreshedLookup
 from windrow.runtime.local import Engine
@@ -37,13 +36,9 @@ def queries(draw: st.DrawFn) -> str:
     cuts=st.lists(st.integers(0, 24), max_size=6),
     strategy=st.sampled_from(["upa", "upa", "direct", "nt"]),
     shards=st.sampled_from([0, 0, 1, 3]),
-    at_once=st.sampled_from([1, 5, 10**6]),
 )
-def test_what_sql_gives(
-    rows: list[Row], asked: list[str], cuts: list[int], strategy: str, shards: int, at_once: int
-) -> None:
+def test_what_sql_gives(rows: list[Row], asked: list[str], cuts: list[int], strategy: str, shards: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(refreshed_synopsis, "AT_ONCE", at_once)
         patch.setattr(indexed_thresholds, "is_indexed", lambda *rates: (True, "always"))
         engine: Any = ShardsInProcess(shards, forgetful=True) if shards else Engine()
         engine.sql(f"{DECLARATION} SET strategy = {strategy}")

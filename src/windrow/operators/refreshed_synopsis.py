@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from windrow.batch.arrays import Int64s, grown
-from windrow.batch.batch import Batch, Segment, concat, empty
+from windrow.batch.batch import Batch, Segment, empty
 from windrow.batch.column import Column, concat_columns, nulls
 from windrow.operators.group_by import GroupBy, Versions
 from windrow.operators.keep_synopsis import KeepSynopsis, Summaries
@@ -25,8 +25,6 @@ from windrow.state.shown_rows import ShownRows
 from windrow.state.snapshot import Part
 from windrow.types import BIGINT
 from windrow.units import FOREVER
-
-AT_ONCE = 2_000_000  # versions of answers that become changes together
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ class RefreshSynopsis:
     def step(self, state: Refreshing, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
         self.keep.let_go(state.summaries, segment)
-        changes, versions, waiting = [], list[Versions](), 0
+        versions: list[Versions] = []
         shown, taken = state.shown.present(), 0
         for refresh in self._refreshes(state, rows, segment):
             upto = int(np.searchsorted(rows.ts, refresh))
@@ -87,12 +85,8 @@ class RefreshSynopsis:
             due = [number for number, question in enumerate(self.questions) if refresh % question.slide == 0]
             found, shown = self._asked(state, due, refresh, shown)
             versions.append(found)
-            waiting += len(found.group)
-            if waiting >= AT_ONCE:
-                changes.append(self._changes(state, versions))
-                versions, waiting = [], 0
         self.keep.take_in(state.summaries, rows.slice(taken, len(rows)))
-        return self._answers(state, [*changes, self._changes(state, versions)])
+        return self._answers(state, [one for one in versions if len(one.group)])
 
     def _refreshes(self, state: Refreshing, rows: Batch, segment: Segment) -> list[int]:
         """The refreshes of a segment, up to the one after which all windows are empty."""
@@ -141,31 +135,24 @@ class RefreshSynopsis:
         marks[gone] = 0
         state.groups.forget(gone)
 
-    def _changes(self, state: Refreshing, versions: Sequence[Versions]) -> Batch | None:
-        """What differs from the refreshes before, by the number of the query and the group."""
-        versions = [one for one in versions if len(one.group)]
-        if not versions:
-            return None
-        columns = tuple(concat_columns(same) for same in zip(*(one.columns for one in versions), strict=True))
-        group, time, present = (
-            np.concatenate([getattr(one, name) for one in versions]) for name in ("group", "time", "present")
-        )
+    def _answers(self, state: Refreshing, versions: Sequence[Versions]) -> Batch:
         none = empty(self.keep.types, self.keep.dictionary)
-        found = GroupBy((0, 1), ()).changes(state, Versions(group, time, present, columns), none)
-        self._forget(state, group)
-        return found
-
-    def _answers(self, state: Refreshing, changes: Sequence[Batch | None]) -> Batch:
-        some = [one for one in changes if one is not None and len(one)]
-        if not some:
-            none = empty(self.keep.types, self.keep.dictionary)
+        if not versions:
             return Answers(none.columns, none.ts, none.exp, none.sign, np.zeros(len(self.questions) + 1, np.int64))
-        together = concat(some)
-        by_query = together.take(np.argsort(together.columns[0].values, kind="stable"))
-        number, group, *aggregates = by_query.columns
-        keys = state.summaries.groups.columns(group.values.astype(np.int64))
-        begins = np.searchsorted(number.values, np.arange(len(self.questions) + 1)).astype(np.int64)
-        return Answers((*keys, *aggregates), by_query.ts, by_query.exp, by_query.sign, begins)
+        columns = tuple(concat_columns(same) for same in zip(*(one.columns for one in versions), strict=True))
+        group, time = (np.concatenate([getattr(one, name) for one in versions]) for name in ("group", "time"))
+        together = Versions(group, time, np.concatenate([one.present for one in versions]), columns)
+        changes = GroupBy((0, 1), ()).changes(state, together, none)
+        number, groups = (column.values.astype(np.int64) for column in changes.columns[:2])
+        order = np.argsort(number, kind="stable")
+        sorted_changes = changes.take(order)
+        keys = state.summaries.groups.columns(groups[order]) if len(order) else none.columns[: len(self.keep.keys)]
+        begins = np.searchsorted(number[order], np.arange(len(self.questions) + 1))
+        self._forget(state, group)
+        aggregates = sorted_changes.columns[2:]
+        return Answers(
+            (*keys, *aggregates), sorted_changes.ts, sorted_changes.exp, sorted_changes.sign, begins.astype(np.int64)
+        )
 
 
 @dataclass(frozen=True)
