@@ -2,8 +2,8 @@
 # there is nothing to do.
 
 BIN := .venv/bin
-SOAKED := tests/test_answer_law.py tests/test_output_streams.py tests/test_expressions.py tests/test_optimizer.py \
-	tests/test_round_trip.py tests/test_recovery.py tests/engine tests/spark/test_cases_on_spark.py
+SOAKED := tests/runtime/test_answer_law.py tests/runtime/test_output_streams.py tests/physical/test_expressions.py tests/optimizer/test_optimizer.py \
+	tests/plan/test_round_trip.py tests/runtime/shards/test_recovery.py tests/batch tests/state tests/aggregates tests/synopses tests/operators tests/runtime/spark/test_cases_on_spark.py
 
 .PHONY: help setup demo test soak check format bench lock clean
 

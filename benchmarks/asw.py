@@ -30,8 +30,8 @@ from windrow.synopses import (
     maximum,
     sum_of_integers,
 )
-from windrow.synopses.kept_words import KeptWords, Ring
-from windrow.synopses.words import ADD, GREATEST
+from windrow.synopses.positions.word_synopsis import KeptWords, Ring
+from windrow.synopses.positions.words import ADD, GREATEST
 from windrow.types import BIGINT
 
 OPERATORS = 1_000  # SUM over the last 0, 1, ..., 999 tuples

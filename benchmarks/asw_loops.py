@@ -8,18 +8,9 @@ import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.compiled import compiled
-from windrow.synopses import (
-    basic_interval,
-    interval,
-    landmark,
-    materialized,
-    nested_landmarks,
-    quantile,
-    running,
-    search_tree,
-    two_stacks,
-)
-from windrow.synopses.words import ADD
+from windrow.synopses.baselines import landmark, materialized, search_tree
+from windrow.synopses.positions import basic_interval, interval, nested_landmarks, quantile, running, two_stacks
+from windrow.synopses.positions.words import ADD
 
 RUNNING, INTERVAL, NESTED_LANDMARKS, SEARCH_TREE, BASIC_INTERVAL = range(5)  # which synopsis a loop calls
 

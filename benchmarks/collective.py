@@ -12,9 +12,11 @@ from benchmarks.figure import drawn, plotting
 from benchmarks.runner import Report, measuring
 from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.compiled import compiled
-from windrow.synopses import Collective, collective, running
-from windrow.synopses.elements import first_not_before
-from windrow.synopses.kept_words import KeptWords
+from windrow.synopses import Collective
+from windrow.synopses.collective import collective
+from windrow.synopses.positions import running
+from windrow.synopses.positions.elements import first_not_before
+from windrow.synopses.positions.word_synopsis import KeptWords
 
 GROUPS = 5_000
 MINUTE = 60_000_000

@@ -29,7 +29,7 @@ from windrow.synopses import (
     maximum,
     sum_of_integers,
 )
-from windrow.synopses.kept_words import KeptWords
+from windrow.synopses.positions.word_synopsis import KeptWords
 from windrow.types import BIGINT
 
 THREADS = 1

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import windrow
 from benchmarks.figure import drawn, plotting
 from benchmarks.runner import Report, measuring
-from windrow.optimizer import indexed_thresholds, looked_up
+from windrow.sharing import indexed_thresholds, lookups
 
 SPAN = 3_600  # seconds that the rows are spread over
 SLIDE = 10
@@ -137,7 +137,7 @@ def _forced(way: str) -> Iterator[None]:
         return
     with (
         patch.object(indexed_thresholds, "is_indexed", lambda *rates: (way == "index", "no choice")),
-        patch.object(looked_up, "is_indexed", lambda *rates: (way == "index", "no choice")),
+        patch.object(lookups, "is_indexed", lambda *rates: (way == "index", "no choice")),
     ):
         yield
 

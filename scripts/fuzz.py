@@ -1,9 +1,9 @@
 """Coverage-guided fuzzing of the language: `python scripts/fuzz.py [seconds]`, one minute when nothing is said.
 
 Starts from the statements of examples/ and tests/errors/, lets libFuzzer mutate them towards code that was not reached
-yet, and checks what tests/test_generated_text.py checks: nothing but windrow.errors is raised, every CqlError knows its
-place, and a plan printed as CQL and read again is the same plan. Each new kind of failure is printed once and its input
-kept in build/fuzz/findings; so is an input that takes more than ten seconds.
+yet, and checks what tests/cql/test_generated_text.py checks: nothing but windrow.errors is raised, every CqlError
+knows its place, and a plan printed as CQL and read again is the same plan. Each new kind of failure is printed once and
+its input kept in build/fuzz/findings; so is an input that takes more than ten seconds.
 """
 
 from __future__ import annotations

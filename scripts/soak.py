@@ -18,14 +18,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "tests" / "spark")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
 
 
 def kills(count: int) -> None:
     """Run after run, each killed at other moments, until there were enough."""
-    import killed_run
-    from killing import killed_run_until_done, moments
+    from support import killed_run
+    from support.killing import killed_run_until_done, moments
 
     with tempfile.TemporaryDirectory(prefix="windrow-") as place:
         quiet = Path(place) / "quiet"

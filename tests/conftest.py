@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 # Workers of Spark import the tests from where this process has them; the Java machine hands on what it began with.
 _TESTS = Path(__file__).parent
 os.environ["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [str(_TESTS.parent / "src"), str(_TESTS), str(_TESTS / "spark"), os.environ.get("PYTHONPATH", "")])
+    filter(None, [str(_TESTS.parent / "src"), str(_TESTS), os.environ.get("PYTHONPATH", "")])
 )
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]

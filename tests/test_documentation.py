@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from expected import HOW, REWRITE, ROOT
 
+from support.expected import HOW, REWRITE, ROOT
 from windrow.catalog import SETTINGS
 from windrow.catalog.connectors import SINKS, STREAM_SOURCES, TABLE_SOURCES
 from windrow.errors import WindrowError

@@ -35,15 +35,15 @@ from windrow.cql import (
 )
 from windrow.errors import AggregateError, CatalogError, WindrowError
 from windrow.optimizer import REQUIRED, Optimized, optimize
-from windrow.optimizer.looked_up import with_lookups
 from windrow.plan.aggregate_class import AggregateClass
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
 from windrow.plan.explain import Alternative, Distribution, Explanation, explain, json_text, picture_text, tree_text
-from windrow.plan.explain.sharing import shared_with
 from windrow.plan.functions import ALIASES, scalar_names
 from windrow.plan.nodes import Node
 from windrow.plan.printer import RESERVED, query_text
 from windrow.plan.user_aggregate import UserAggregate
+from windrow.sharing.lookups import with_lookups
+from windrow.sharing.shared_with import shared_with
 from windrow.types import Type
 from windrow.units import format_timestamp
 

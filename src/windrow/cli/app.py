@@ -100,9 +100,9 @@ def demo(
 def _session(shards: int | None) -> Session:
     if shards is None:
         return Session()
-    from windrow.physical.exchanges import distributed  # loads the data half, which plans for one process do without
-    from windrow.physical.slices import with_slices
     from windrow.physical.strategy import Strategy
+    from windrow.sharing.exchanges import distributed
+    from windrow.sharing.slices import with_slices
 
     return Session(distribution=Distribution(shards, lambda _, plan: distributed(with_slices(plan), Strategy.UPA)))
 

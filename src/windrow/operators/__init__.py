@@ -5,26 +5,26 @@ know columns by position, and conditions and expressions as functions on batches
 or Spark.
 """
 
-from windrow.operators.append_only import AppendOnly
-from windrow.operators.count_window import RangeWindowSlidingByRows, RowsWindow, RowsWindowSlidingInTime
-from windrow.operators.distinct import DistinctNaive, DistinctStar, distinct_strict
-from windrow.operators.group_by import GroupBy
-from windrow.operators.join import Join
-from windrow.operators.limit import Limit, SortColumn
-from windrow.operators.multiplicity import Multiplicity, MultiplicityOperator
-from windrow.operators.negative_tuples import NegativeTuples
-from windrow.operators.not_in import NotIn
+from windrow.operators.groups.group_by import GroupBy
+from windrow.operators.groups.limit import Limit, SortColumn
+from windrow.operators.joins.join import Join
+from windrow.operators.joins.not_in import NotIn
+from windrow.operators.joins.outer_join import OuterJoin
+from windrow.operators.joins.semi_join import AntiJoin, SemiJoin
+from windrow.operators.joins.table_join import Lookup, NonRetroactiveJoin
 from windrow.operators.operator import Expression, Operator, Predicate, State
-from windrow.operators.outer_join import OuterJoin
-from windrow.operators.output_streams import DeleteStream, InsertStream, RelationStream
-from windrow.operators.own_end import CutAtEnd, OwnEnd
-from windrow.operators.partition_window import PartitionWindow, PredicateWindow
+from windrow.operators.outputs.append_only import AppendOnly
+from windrow.operators.outputs.negative_tuples import NegativeTuples
+from windrow.operators.outputs.output_streams import DeleteStream, InsertStream, RelationStream
 from windrow.operators.projection import Projection
 from windrow.operators.selection import Selection
-from windrow.operators.semi_join import AntiJoin, SemiJoin
-from windrow.operators.table_join import Lookup, NonRetroactiveJoin
-from windrow.operators.time_window import ColumnLifetime, OpenLifetime, RangeLifetime, TimeWindow
-from windrow.operators.union import MergeUnion
+from windrow.operators.sets.distinct import DistinctNaive, DistinctStar, distinct_strict
+from windrow.operators.sets.multiplicity import Multiplicity, MultiplicityOperator
+from windrow.operators.sets.union import MergeUnion
+from windrow.operators.windows.count_window import RangeWindowSlidingByRows, RowsWindow, RowsWindowSlidingInTime
+from windrow.operators.windows.own_end import CutAtEnd, OwnEnd
+from windrow.operators.windows.partition_window import PartitionWindow, PredicateWindow
+from windrow.operators.windows.time_window import ColumnLifetime, OpenLifetime, RangeLifetime, TimeWindow
 
 __all__ = [
     "AntiJoin",

@@ -18,15 +18,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from windrow.aggregates.aggregate import Clearable
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment, inserts
 from windrow.batch.key_table import ABSENT, KeyTable
 from windrow.batch.words import words_of
-from windrow.operators.aggregates.aggregate import Clearable
-from windrow.operators.group_by import GroupBy, GroupByState
-from windrow.operators.join import Join, JoinState
+from windrow.operators.groups.group_by import GroupBy, GroupByState
+from windrow.operators.joins.join import Join, JoinState
 from windrow.operators.operator import Parts
-from windrow.operators.partition_window import PartitionWindow, PartitionWindowState, PredicateWindow
+from windrow.operators.windows.partition_window import PartitionWindow, PartitionWindowState, PredicateWindow
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.snapshot import Part, Piece

@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from windrow.batch.column import WIDE, dtype_of
-from windrow.batch.dictionary import Dictionary
-from windrow.errors import WindrowError
-from windrow.operators.aggregates import (
+from windrow.aggregates import (
     Aggregate,
     AtEdgeOfTime,
     Count,
@@ -29,23 +26,20 @@ from windrow.operators.aggregates import (
     maximum,
     minimum,
 )
-from windrow.operators.aggregates.partials import (
-    CountPartial,
-    ExtremumPartial,
-    FloatPartial,
-    IntegerPartial,
-    Partial,
-)
-from windrow.operators.slice_summaries import Cut
+from windrow.aggregates.partials import CountPartial, ExtremumPartial, FloatPartial, IntegerPartial, Partial
+from windrow.aggregates.sketches.distinct_registers import DistinctRegisters
+from windrow.aggregates.sketches.frequent import FrequentItems, LargeShare, TopList
+from windrow.aggregates.sketches.rank_blocks import RankBlocks
+from windrow.batch.column import WIDE, dtype_of
+from windrow.batch.dictionary import Dictionary
+from windrow.errors import WindrowError
+from windrow.operators.groups.slice_summaries import Cut
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.analysis.lookups import FADED
 from windrow.plan.analysis.slices import SliceForm, slice_form
 from windrow.plan.approximation import error_of, registers_of
 from windrow.plan.expressions import AggregateCall, Cast, Expression, Literal
 from windrow.plan.user_aggregate import UserAggregate
-from windrow.synopses.distinct_registers import DistinctRegisters
-from windrow.synopses.frequent import FrequentItems, LargeShare, TopList
-from windrow.synopses.rank_blocks import RankBlocks
 from windrow.types import DOUBLE, DecimalType, is_integer
 
 

@@ -31,15 +31,14 @@ from windrow.operators import (
     SortColumn,
     TimeWindow,
 )
-from windrow.operators.external_parts import Numbered, WithEnd
-from windrow.operators.partition_window import PartitionWindow, PredicateWindow
+from windrow.operators.joins.table_input import TableInput
+from windrow.operators.outputs.external_parts import Numbered, WithEnd
+from windrow.operators.outputs.row_order import InRowOrder
 from windrow.operators.punctuated import PunctuatedPartitions
-from windrow.operators.refreshed_synopsis import TakeAnswer
-from windrow.operators.row_order import InRowOrder
-from windrow.operators.sampling import Refreshed
-from windrow.operators.sub_windows import SubWindows
-from windrow.operators.table_input import TableInput
-from windrow.physical.internal import followed
+from windrow.operators.synopses.refreshed_synopsis import TakeAnswer
+from windrow.operators.windows.partition_window import PartitionWindow, PredicateWindow
+from windrow.operators.windows.sampling import Refreshed
+from windrow.operators.windows.sub_windows import SubWindows
 from windrow.physical.lower_groups import GroupLowering, counted
 from windrow.physical.lower_joins import JoinLowering
 from windrow.physical.lower_under_strategy import LoweringUnderStrategy
@@ -54,6 +53,7 @@ from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.analysis.state import is_grouped
 from windrow.plan.nodes import Node, OutputKind
 from windrow.plan.row_time import with_row_times
+from windrow.sharing.followed_parts import followed
 from windrow.state import StructureKind
 from windrow.types import TIMESTAMP
 

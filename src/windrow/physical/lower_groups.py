@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from windrow.aggregates.sketches.distinct_registers import codes_of
 from windrow.operators import GroupBy, Projection
-from windrow.operators.keep_join import KeepJoin
-from windrow.operators.keep_synopsis import KeepSynopsis
+from windrow.operators.groups.slice_partials import SlicePartials
+from windrow.operators.groups.slice_summaries import SliceSummaries
 from windrow.operators.operator import Expression as CompiledExpression
 from windrow.operators.punctuated import PunctuatedGroupBy
-from windrow.operators.refreshed_synopsis import Periodic, RefreshSynopsis
-from windrow.operators.slice_partials import SlicePartials
-from windrow.operators.slice_summaries import SliceSummaries
-from windrow.operators.sub_windows import LastSubWindows
+from windrow.operators.synopses.maintain_join import KeepJoin
+from windrow.operators.synopses.maintain_synopsis import KeepSynopsis
+from windrow.operators.synopses.refreshed_synopsis import Periodic, RefreshSynopsis
+from windrow.operators.windows.sub_windows import LastSubWindows
 from windrow.physical.aggregates import accumulator, cut_of, merged, partial_of, times_of, values_of
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.lower_under_strategy import LoweringUnderStrategy
 from windrow.physical.physical_node import PhysicalNode
-from windrow.physical.slices import slice_columns
 from windrow.physical.strategy import Strategy, structure_kind
 from windrow.physical.synopses import join_column, kept_column
 from windrow.plan import nodes, slice_nodes, synopsis_nodes
@@ -26,7 +26,7 @@ from windrow.plan.analysis.closings import closes_groups
 from windrow.plan.analysis.slices import counted_sub_windows
 from windrow.plan.expressions import Expression
 from windrow.plan.windows import Range
-from windrow.synopses.distinct_registers import codes_of
+from windrow.sharing.slices import slice_columns
 
 
 class GroupLowering(LoweringUnderStrategy):

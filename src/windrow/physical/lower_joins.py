@@ -22,7 +22,6 @@ from windrow.operators import (
 )
 from windrow.operators.operator import Predicate
 from windrow.operators.punctuated import PunctuatedJoin
-from windrow.physical.join_keys import JoinKeys, join_keys
 from windrow.physical.lower_under_strategy import LoweringUnderStrategy
 from windrow.physical.physical_node import PhysicalNode
 from windrow.physical.strategy import Strategy, structure_kind
@@ -30,6 +29,7 @@ from windrow.plan import nodes
 from windrow.plan.analysis.relations import is_non_retroactive
 from windrow.plan.expressions import Call, Column, Expression
 from windrow.plan.functions import call, conjunction
+from windrow.plan.join_keys import JoinKeys, join_keys
 from windrow.plan.nodes import JoinKind
 from windrow.plan.schema import Schema
 from windrow.state import StructureKind

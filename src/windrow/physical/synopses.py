@@ -6,10 +6,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from windrow.aggregates.user.user_functions import UserFunctions
 from windrow.batch.dictionary import Dictionary
-from windrow.operators.aggregates.user_functions import UserFunctions
-from windrow.operators.keep_join import JoinColumn
-from windrow.operators.keep_synopsis import KeptColumn
+from windrow.operators.synopses.maintain_join import JoinColumn
+from windrow.operators.synopses.maintain_synopsis import KeptColumn
 from windrow.plan.analysis.join_synopses import JoinSynopsisKind
 from windrow.plan.analysis.synopses import INDEX_LEVELS, Synopsis
 from windrow.plan.approximation import error_of
@@ -37,9 +37,9 @@ from windrow.synopses import (
     sum_of_doubles,
     sum_of_integers,
 )
-from windrow.synopses.apart import Apart, Fading, Histogram
-from windrow.synopses.quantile import Median
-from windrow.synopses.thresholds import ExtremeIndex, ThresholdIndex, WeightIndex
+from windrow.synopses.collective.thresholds import ExtremeIndex, ThresholdIndex, WeightIndex
+from windrow.synopses.positions.quantile import Median
+from windrow.synopses.sketches.group_sketches import Apart, Fading, Histogram
 from windrow.types import BINARY, STRING, DecimalType, is_integer
 
 _OF_WORDS: dict[Synopsis, Callable[[KeptAggregate], Kept]] = {

@@ -18,8 +18,8 @@ from windrow.operators import (
     RowsWindowSlidingInTime,
     TimeWindow,
 )
-from windrow.operators.sampling import SampledLifetime
-from windrow.operators.time_window import Lifetime
+from windrow.operators.windows.sampling import SampledLifetime
+from windrow.operators.windows.time_window import Lifetime
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.plan.nodes import Stamped, Stream, Windowed, below_exchange
 from windrow.plan.schema import Schema

@@ -1,6 +1,23 @@
 """Synopses: small summaries of streams from which aggregates over windows of any length are answered."""
 
-from windrow.synopses.aggregates import (
+from windrow.synopses.baselines.daba import Daba
+from windrow.synopses.baselines.landmark import Landmark
+from windrow.synopses.baselines.materialized import Materialized
+from windrow.synopses.baselines.search_tree import SearchTree
+from windrow.synopses.collective.collective import Collective, CollectiveIndex
+from windrow.synopses.collective.collective_extremes import CollectiveExtremes
+from windrow.synopses.join import JoinKind, JoinSynopsis
+from windrow.synopses.positions.basic_interval import BasicInterval
+from windrow.synopses.positions.elements import Elements, Spans
+from windrow.synopses.positions.interval import Interval
+from windrow.synopses.positions.nested_landmarks import NestedLandmarks
+from windrow.synopses.positions.quantile import Quantile
+from windrow.synopses.positions.running import Running
+from windrow.synopses.positions.shared import SharedSynopsis
+from windrow.synopses.positions.synopsis import Kept
+from windrow.synopses.positions.two_stacks import TwoStacks
+from windrow.synopses.positions.user_states import IntervalStates, RunningStates
+from windrow.synopses.positions.word_aggregates import (
     KeptAggregate,
     average_of_decimals,
     average_of_doubles,
@@ -11,25 +28,8 @@ from windrow.synopses.aggregates import (
     sum_of_doubles,
     sum_of_integers,
 )
-from windrow.synopses.basic_interval import BasicInterval
-from windrow.synopses.collective import Collective, CollectiveIndex
-from windrow.synopses.collective_extremes import CollectiveExtremes
-from windrow.synopses.daba import Daba
-from windrow.synopses.decayed import Decayed
-from windrow.synopses.elements import Elements, Spans
-from windrow.synopses.exponential_histogram import ExponentialHistogram
-from windrow.synopses.interval import Interval
-from windrow.synopses.join import JoinKind, JoinSynopsis
-from windrow.synopses.kept import Kept
-from windrow.synopses.landmark import Landmark
-from windrow.synopses.materialized import Materialized
-from windrow.synopses.nested_landmarks import NestedLandmarks
-from windrow.synopses.quantile import Quantile
-from windrow.synopses.running import Running
-from windrow.synopses.search_tree import SearchTree
-from windrow.synopses.shared import SharedSynopsis
-from windrow.synopses.two_stacks import TwoStacks
-from windrow.synopses.user_states import IntervalStates, RunningStates
+from windrow.synopses.sketches.decayed import Decayed
+from windrow.synopses.sketches.exponential_histogram import ExponentialHistogram
 
 __all__ = [
     "BasicInterval",

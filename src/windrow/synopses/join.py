@@ -29,10 +29,10 @@ from windrow.batch.column import Column
 from windrow.batch.compiled import compiled
 from windrow.errors import WindrowError
 from windrow.state.snapshot import Piece, Snapshot
-from windrow.synopses.aggregates import KeptAggregate
-from windrow.synopses.interval import node
-from windrow.synopses.kept_words import Operation
-from windrow.synopses.words import Layout, Words, merge, subtract, widened
+from windrow.synopses.positions.interval import node
+from windrow.synopses.positions.word_aggregates import KeptAggregate
+from windrow.synopses.positions.word_synopsis import Operation
+from windrow.synopses.positions.words import Layout, Words, merge, subtract, widened
 
 _NEVER = -(2**62)
 _HEAD = "head."

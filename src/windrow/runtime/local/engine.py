@@ -17,26 +17,26 @@ from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop, TableChange
 from windrow.errors import WindrowError
-from windrow.optimizer.looked_up import covered
 from windrow.physical.closings import closings_of
 from windrow.physical.physical_node import contents_of
 from windrow.physical.strategy import Strategy
-from windrow.physical.together import running_together
-from windrow.plan.explain.sharing import shares
 from windrow.plan.nodes import Node, Stream
 from windrow.plan.user_aggregate import UserAggregate
+from windrow.runtime.engine import NamedQueries
+from windrow.runtime.intake import Intake
 from windrow.runtime.local.dataflow import Dataflow
-from windrow.runtime.local.intake import Intake
 from windrow.runtime.local.lookups import Lookups
-from windrow.runtime.local.measuring import Measuring
 from windrow.runtime.local.query import Query
-from windrow.runtime.local.sources import rows_table, source_of, tables_of
-from windrow.runtime.local.tables import TableStore
-from windrow.runtime.lookup_query import LookupQuery
-from windrow.runtime.lookups import LookedUp, answered
-from windrow.runtime.named_queries import NamedQueries
+from windrow.runtime.lookups.answering import LookedUp, answered
+from windrow.runtime.lookups.lookup_query import LookupQuery
+from windrow.runtime.measuring import Measuring
 from windrow.runtime.sinks import sink_form, sink_of
+from windrow.runtime.tables import TableStore
 from windrow.session import Result, Session
+from windrow.sharing.lookups import covered
+from windrow.sharing.prepare import running_together
+from windrow.sharing.shared_with import shares
+from windrow.sources.readers import rows_table, source_of, tables_of
 from windrow.units import BEGINNING, FOREVER, parse_timestamp
 
 _BETWEEN_LOOKS = 0.25  # seconds

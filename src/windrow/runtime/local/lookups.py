@@ -10,20 +10,20 @@ from collections.abc import Collection, Mapping
 from weakref import WeakKeyDictionary
 
 from windrow.batch import Dictionary
-from windrow.operators.keep_join import JoinSummaries
-from windrow.operators.keep_synopsis import Summaries
-from windrow.optimizer.looked_up import over_running, synopsis_below
+from windrow.operators.synopses.maintain_join import JoinSummaries
+from windrow.operators.synopses.maintain_synopsis import Summaries
 from windrow.physical.lower import Lowering
 from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Node
 from windrow.plan.rewrite import bottom_up
 from windrow.plan.synopsis_nodes import KeptGroups
-from windrow.runtime.held import Held, held_by
 from windrow.runtime.local.dataflow import Dataflow
-from windrow.runtime.lookups import LookedUp
-from windrow.runtime.rechoosing import Rechoosing
-from windrow.runtime.rechoosing_joins import RechoosingJoin, rechoosing_of
+from windrow.runtime.lookups.answering import LookedUp
+from windrow.runtime.lookups.held import Held, held_by
+from windrow.runtime.lookups.rechoosing import Rechoosing
+from windrow.runtime.lookups.rechoosing_joins import RechoosingJoin, rechoosing_of
 from windrow.session import Session
+from windrow.sharing.lookups import over_running, synopsis_below
 
 
 class Lookups:

@@ -15,12 +15,12 @@ from windrow.errors import WindrowError
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import AppendOnly, Limit, Node, OutputStream, Sort
 from windrow.runtime.bounds import with_bounds
-from windrow.runtime.local.refreshes import refresh_slide
-from windrow.runtime.local.shown_order import in_shown_order
-from windrow.runtime.local.view import View
+from windrow.runtime.final_refreshes import refreshed, refreshes_to_arrow
 from windrow.runtime.modes import Mode, told_as, usual_mode
+from windrow.runtime.refreshes import refresh_slide
+from windrow.runtime.shown_order import in_shown_order
 from windrow.runtime.sinks import Sink, SinkForm
-from windrow.runtime.told import refreshed, refreshes_to_arrow
+from windrow.runtime.view import View
 from windrow.units import FOREVER, format_timestamp
 
 if TYPE_CHECKING:

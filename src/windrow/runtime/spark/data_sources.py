@@ -19,8 +19,8 @@ from pyspark.sql.types import StructType
 from windrow.errors import WindrowError
 
 if TYPE_CHECKING:
-    from windrow.runtime.spark.bundles import Address
-    from windrow.runtime.spark.checkpoint import Checkpoint
+    from windrow.runtime.shards.storage.bundles import Address
+    from windrow.runtime.shards.storage.checkpoint import Checkpoint
 
 NUMBERS = "windrow_numbers"
 WAKE = "windrow_wake"
@@ -134,7 +134,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @cached_property
     def _checkpoint(self) -> Checkpoint:
-        from windrow.runtime.spark.checkpoint import Checkpoint  # loads kernels, for which Spark does not wait
+        from windrow.runtime.shards.storage.checkpoint import Checkpoint
 
         return Checkpoint(self._place)
 
@@ -165,7 +165,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(addresses) for addresses in by_shard.values()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from windrow.runtime.spark.bundles import read_contents
+        from windrow.runtime.shards.storage.bundles import read_contents
 
         manifest = {str(place): address for place, address in enumerate(partition.value)}
         for content in read_contents(self._checkpoint.folder, manifest).values():

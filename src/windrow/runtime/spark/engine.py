@@ -20,15 +20,15 @@ from windrow.clock import Clock
 from windrow.cql import Create
 from windrow.errors import WindrowError
 from windrow.plan.analysis.source_columns import source_columns
-from windrow.runtime.local.sources import rows_table, tables_of
 from windrow.runtime.progress import StreamProgress
-from windrow.runtime.spark import messages, spark_session
+from windrow.runtime.shards import messages
+from windrow.runtime.shards.driver import Driver
+from windrow.runtime.shards.router import PACKED
+from windrow.runtime.shards.running import RunningQuery
+from windrow.runtime.shards.storage.bundles import Folder
+from windrow.runtime.spark import spark_session
 from windrow.runtime.spark.background import Background
-from windrow.runtime.spark.bundles import Folder
-from windrow.runtime.spark.driver import Driver
 from windrow.runtime.spark.job import run_job
-from windrow.runtime.spark.router import PACKED
-from windrow.runtime.spark.running import RunningQuery
 from windrow.runtime.spark.scratch import Scratch
 from windrow.runtime.spark.sources import (
     check_named,
@@ -43,6 +43,7 @@ from windrow.runtime.spark.spark_errors import translated
 from windrow.runtime.spark.spark_session import own_session, prepared
 from windrow.runtime.spark.tables import table_from
 from windrow.session import Result
+from windrow.sources.readers import rows_table, tables_of
 from windrow.units import FOREVER
 
 _IDLE = "Waiting for data to arrive"  # what Spark's query says of itself when all that is there has been read

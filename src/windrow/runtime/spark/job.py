@@ -9,11 +9,11 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windrow.runtime.spark import messages
-from windrow.runtime.spark.batch_spec import BatchSpec
-from windrow.runtime.spark.messages import Done
-from windrow.runtime.spark.router import route
-from windrow.runtime.spark.shard import step
+from windrow.runtime.shards import messages
+from windrow.runtime.shards.batch_spec import BatchSpec
+from windrow.runtime.shards.messages import Done
+from windrow.runtime.shards.router import route
+from windrow.runtime.shards.shard import step
 
 OBSERVED = "windrow"  # the name under which listeners find metrics
 

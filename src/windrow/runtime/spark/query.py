@@ -13,16 +13,16 @@ from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Limit, Node, Sort
 from windrow.runtime.bounds import with_bounds
 from windrow.runtime.local.query import Subscriber
-from windrow.runtime.local.refreshes import refresh_slide
-from windrow.runtime.local.shown_order import in_shown_order
-from windrow.runtime.local.view import View
 from windrow.runtime.modes import Mode, usual_mode
+from windrow.runtime.refreshes import refresh_slide
+from windrow.runtime.shown_order import in_shown_order
 from windrow.runtime.sinks import Sink, SinkForm
+from windrow.runtime.view import View
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from windrow.runtime.spark.driver import Driver
+    from windrow.runtime.shards.driver import Driver
 
 
 Told = Literal["changelog", "istream", "dstream", "rstream", "upsert"]

@@ -22,11 +22,11 @@ from windrow.batch import sql_type
 from windrow.catalog import StreamEntry
 from windrow.errors import WindrowError
 from windrow.runtime.modes import Mode, told_schema
-from windrow.runtime.spark import messages
+from windrow.runtime.shards import messages
+from windrow.runtime.shards.router import PACKED
+from windrow.runtime.shards.running import log_place
 from windrow.runtime.spark.data_sources import LOG, NUMBERS, WAKE
 from windrow.runtime.spark.query import Query
-from windrow.runtime.spark.router import PACKED
-from windrow.runtime.spark.running import log_place
 from windrow.sources.generators import generator
 from windrow.types import NULL, Type
 

@@ -1,0 +1,35 @@
+"""Aggregates, continuously maintained: one specification and one accumulator a file."""
+
+from windrow.aggregates.aggregate import Accumulator, Aggregate, GroupEvents
+from windrow.aggregates.average import DecimalAverage, FloatAverage, IntegerAverage
+from windrow.aggregates.count import Count, CountOfPartials
+from windrow.aggregates.distinct_values import OverDistinct
+from windrow.aggregates.float_sum import FloatSum
+from windrow.aggregates.integer_sum import IntegerSum
+from windrow.aggregates.ordered import AtEdgeOfTime, Median, Quantile, maximum, minimum
+from windrow.aggregates.top import Top
+from windrow.aggregates.user.user_defined import UserDefined
+from windrow.aggregates.variance import StandardDeviation, Variance
+
+__all__ = [
+    "Accumulator",
+    "Aggregate",
+    "AtEdgeOfTime",
+    "Count",
+    "CountOfPartials",
+    "DecimalAverage",
+    "FloatAverage",
+    "FloatSum",
+    "GroupEvents",
+    "IntegerAverage",
+    "IntegerSum",
+    "Median",
+    "OverDistinct",
+    "Quantile",
+    "StandardDeviation",
+    "Top",
+    "UserDefined",
+    "Variance",
+    "maximum",
+    "minimum",
+]

@@ -1,0 +1,1 @@
+"""Approximate aggregates and lists of frequent items."""

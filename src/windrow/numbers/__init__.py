@@ -1,0 +1,1 @@
+"""Numbers in order and in exact sums: what aggregates are computed with."""

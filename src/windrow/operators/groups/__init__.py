@@ -1,0 +1,1 @@
+"""Grouping, slices of groups, LIMIT."""

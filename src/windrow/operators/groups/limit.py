@@ -1,0 +1,162 @@
+"""ORDER BY ... LIMIT as a maintained view: the rows at some positions of the answer in order.
+
+All rows are kept in one balanced tree that knows positions. A row that comes or goes moves those after it by one, so at
+most one row enters the limited part and one leaves it at each event; within an instant arrivals are taken first, and
+what cancels out is never seen. Ties are broken by the row's values in column order, so the answer depends on the bag of
+rows only. Costs a logarithm of the number of rows an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from windrow.batch.arrays import Array, Int8s, Int64s, grown
+from windrow.batch.batch import Batch, Segment
+from windrow.batch.column import Column, order_words
+from windrow.batch.compiled import compiled
+from windrow.numbers.ordered_values import OrderedValues, change_count, element_at, position_of
+from windrow.operators.operator import Parts
+from windrow.operators.sets.multiplicity import Multiplicity, sweep_multiplicities
+from windrow.operators.sweep import events_of
+from windrow.state import STRUCTURES, StructureKind
+from windrow.state.key_directory import KeyDirectory
+from windrow.state.keyed_arrays import KeyedArrays
+from windrow.state.snapshot import Part
+
+_SIZE = 3  # the field of a node that counts its subtree
+
+
+@dataclass(frozen=True)
+class SortColumn:
+    column: int
+    descending: bool = False
+    nulls_first: bool = True
+
+
+class LimitState(Parts):
+    """All rows in order, how often each is in the limited part, and the ends that are to come."""
+
+    def __init__(self, spec: Limit) -> None:
+        self.rows = KeyDirectory()
+        self.counts = KeyedArrays(all=np.int64, limited=np.int64, unused=np.int64, shown=np.int64)
+        self.tree = OrderedValues()
+        self.ends = STRUCTURES[spec.structure]()
+        self.order: Int64s = np.zeros((0, 1), np.int64)  # by row id: what rows are compared by; made from the rows
+        self.opened: Int64s = np.zeros(0, np.int64)  # scratch of the sweep
+        self.strings = 0  # how many strings the dictionary had when `order` was made
+
+    def __len__(self) -> int:
+        return len(self.rows) + len(self.ends)
+
+    def parts(self) -> Mapping[str, Part]:
+        return {"rows": self.rows, "counts": self.counts, "tree": self.tree, "ends": self.ends}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The rows at positions offset + 1 to offset + count."""
+
+    keys: tuple[SortColumn, ...]
+    count: int
+    offset: int = 0
+    structure: StructureKind = StructureKind.CALENDAR
+
+    def fresh_state(self) -> LimitState:
+        return LimitState(self)
+
+    def step(self, state: LimitState, inputs: Sequence[Batch], segment: Segment) -> Batch:
+        (rows,) = inputs
+        ids = state.rows.intern(rows.columns, len(rows))
+        events = events_of(ids, rows.with_columns(()), state.ends, segment)
+        order = np.lexsort((-events.change, events.time))
+        time, key, change = events.time[order], events.key[order], events.change[order]
+        self._put_in_order(state, ids, rows)
+        state.counts.reserve(state.rows.capacity)
+        state.tree.reserve(1, len(time))
+        moved = _moved(
+            time, key, change, state.order, self.offset + 1, self.offset + self.count,
+            state.tree.roots, state.tree.nodes, state.tree.tally,
+        )  # fmt: skip
+        np.add.at(state.counts["all"], key, change)
+        state.opened = grown(state.opened, len(state.counts["shown"]))
+        copies = sweep_multiplicities(
+            int(Multiplicity.BAG), moved[0], moved[1], moved[2], np.zeros(len(moved[0]), np.int64),
+            state.counts["limited"], state.counts["unused"], state.counts["shown"], state.opened,
+        )  # fmt: skip
+        columns = state.rows.columns(copies[0]) if len(copies[0]) else rows.slice(0, 0).columns
+        if state.tree.tidy(state.order):
+            # Not earlier: an empty node is still compared by its row.
+            known = state.rows.known()
+            state.rows.forget(known[state.counts["all"][known] == 0])
+        return Batch(columns, copies[1], copies[2], copies[3]).sorted_by_time()
+
+    def _put_in_order(self, state: LimitState, ids: Int64s, rows: Batch) -> None:
+        """What rows are compared by; places of strings change when the dictionary grows, so then all of them."""
+        strings = max(
+            (c.dictionary.strings for c in rows.columns if c.is_coded and c.dictionary is not None), default=0
+        )
+        columns: Sequence[Column] = rows.columns
+        if strings != state.strings or len(state.order) < len(state.rows):
+            ids = state.rows.known()
+            columns = state.rows.columns(ids)
+            state.strings = strings
+        if not len(ids):
+            return
+        words = np.stack([word for key in self._by(len(columns)) for word in _order_words(columns, key)], axis=1)
+        if state.order.shape[1] != words.shape[1]:
+            state.order = np.zeros((0, words.shape[1]), np.int64)
+        state.order = grown(state.order, state.rows.capacity)
+        state.order[ids] = words
+
+    def _by(self, width: int) -> list[SortColumn]:
+        named = {key.column for key in self.keys}
+        return [*self.keys, *(SortColumn(column) for column in range(width) if column not in named)]
+
+
+def _order_words(columns: Sequence[Column], key: SortColumn) -> list[Array]:
+    """Where nulls go, then the values; descending order turns all bits of a value over."""
+    column = columns[key.column]
+    words = order_words(column)
+    valid = column.valid_mask()
+    nulls = valid if key.nulls_first else ~valid
+    return [nulls.astype(np.int64), *(np.where(valid, ~word if key.descending else word, 0) for word in words)]
+
+
+@compiled
+def _moved(
+    time: Int64s, key: Int64s, change: Int8s, order: Int64s, first: int, last: int,
+    roots: Int64s, nodes: Int64s, tally: Int64s,
+) -> tuple[Int64s, Int64s, Int8s]:  # fmt: skip
+    """Rows that enter (+1) and leave (-1) the positions first to last: time, row id, change."""
+    times, ids = np.empty(2 * len(time), np.int64), np.empty(2 * len(time), np.int64)
+    changes = np.empty(2 * len(time), np.int8)
+    none = np.zeros((0, 1), np.int64)
+    path = np.empty(512, np.int64)
+    count = 0
+    for i in range(len(time)):
+        row, by = key[i], change[i]
+        if by == 0 or last < first:
+            continue
+        position = position_of(roots[0], row, order, nodes)
+        before = nodes[roots[0], _SIZE]
+        # Who stands at the edges while the row is there: the one that is pushed over an edge, or falls back over it.
+        if by > 0:
+            roots[0] = change_count(roots[0], row, 0, 0, 1, order, none, nodes, tally, path)
+            before += 1
+        if position <= last:
+            inner = (
+                row if position >= first else (nodes[element_at(roots[0], first, nodes), 0] if before >= first else -1)
+            )
+            outer = nodes[element_at(roots[0], last + 1, nodes), 0] if before > last else -1
+            if inner >= 0:
+                times[count], ids[count], changes[count] = time[i], inner, by
+                count += 1
+            if outer >= 0:
+                times[count], ids[count], changes[count] = time[i], outer, -by
+                count += 1
+        if by < 0:
+            roots[0] = change_count(roots[0], row, 0, 0, -1, order, none, nodes, tally, path)
+    return times[:count], ids[:count], changes[:count]

@@ -1,0 +1,1 @@
+"""Joins, EXISTS, IN and NOT, with windows and with tables."""

@@ -1,0 +1,1 @@
+"""What becomes of results: output streams, results that stay, negative tuples."""

@@ -1,0 +1,1 @@
+"""Operators that maintain synopses and answer from them."""

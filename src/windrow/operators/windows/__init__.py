@@ -1,0 +1,1 @@
+"""Windows: a lifetime for every row."""

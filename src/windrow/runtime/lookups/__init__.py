@@ -1,0 +1,1 @@
+"""Answers on demand: a question is put to a synopsis that is maintained for it."""

@@ -1,0 +1,86 @@
+"""Answers on demand: groups are looked up in synopses, and the rest of the query is computed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+
+from windrow.batch import Batch, Dictionary, Segment, concat, rows_to_arrow
+from windrow.errors import WindrowError
+from windrow.physical.lower import Lowering
+from windrow.physical.physical_node import LOOKED_UP, PhysicalNode
+from windrow.plan.nodes import Limit, Node, Sort
+from windrow.plan.synopsis_nodes import GroupsLookup, JoinLookup, WindowLookup
+from windrow.runtime.bounds import with_bounds
+from windrow.runtime.lookups.held import Held
+from windrow.runtime.lookups.join_lookups import AskingJoin
+from windrow.runtime.lookups.window_lookups import AskingWindow
+from windrow.runtime.shown_order import in_shown_order
+from windrow.units import format_timestamp
+
+
+class LookedUp:
+    """A query over a synopsis."""
+
+    def __init__(self, plan: Node, dictionary: Dictionary) -> None:
+        self.plan = plan
+        lookup = next(node for node in plan.walk() if isinstance(node, GroupsLookup))
+        self.synopsis = lookup.synopsis
+        self._asking = _asking(lookup)
+        self._dictionary = dictionary
+        self._root = Lowering(dictionary).lower(plan)
+
+    def at(self, instant: int, final: int, held: Iterable[Held]) -> Batch:
+        """The answer at an instant; the rows before `final` are there."""
+        found = [self._coded(self._asking.groups(one, instant, final)) for one in held]
+        return _computed(self._root, concat(found), Segment(instant, instant + 1))
+
+    def _coded(self, rows: Batch) -> Batch:
+        """Under the dictionary that the rest of the query knows; every shard has one of its own."""
+        columns = (c.recoded(self._dictionary) if c.is_coded else c for c in rows.columns)
+        return rows.with_columns(tuple(columns))
+
+    def earliest(self, held: Iterable[Held], final: int) -> int:
+        """The first instant that can still be asked for."""
+        return self._asking.earliest(held, final)
+
+
+def _asking(lookup: GroupsLookup) -> AskingWindow | AskingJoin:
+    if isinstance(lookup, JoinLookup):
+        return AskingJoin(lookup)
+    assert isinstance(lookup, WindowLookup), lookup
+    return AskingWindow(lookup)
+
+
+def answered(
+    found: LookedUp, held: Sequence[Held], final: int, last_row: int, instant: int | None, ordered: bool = False
+) -> pa.Table:
+    """The answer at an instant, as people get it; None asks for the newest that has not expired.
+
+    Rows before `final` are there, and `last_row` is the time of the last.
+    """
+    earliest = found.earliest(held, final)
+    if instant is None:
+        instant = max(min(final - 1, last_row), earliest)
+    if instant < earliest:
+        hint = f"ask for {format_timestamp(earliest)} or later"
+        raise WindrowError(f"the answer at {format_timestamp(instant)} is not kept any more", hint)
+    return shown(found, found.at(instant, final, held), ordered)
+
+
+def shown(found: LookedUp, rows: Batch, ordered: bool = False) -> pa.Table:
+    """Rows of an answer as people get them: in the order of ORDER BY; if `ordered`, always in the same one."""
+    keys = found.plan.keys if isinstance(found.plan, Sort | Limit) else ()
+    if keys or ordered:
+        rows = in_shown_order(rows, found.plan.schema, keys)
+    return with_bounds(rows_to_arrow(rows, found.plan.schema.names), found.plan)
+
+
+def _computed(node: PhysicalNode, groups: Batch, segment: Segment) -> Batch:
+    """What the operators above the lookup make of its groups, all at once."""
+    if node.operator is None:
+        assert node.source == LOOKED_UP, node
+        return groups
+    below = [_computed(one, groups, segment) for one in node.inputs]
+    return node.operator.step(node.operator.fresh_state(), below, segment).sorted_by_time()

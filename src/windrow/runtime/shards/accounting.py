@@ -1,0 +1,67 @@
+"""What a running plan costs and saves: time and rows of every operator since the engine started, and what is shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from windrow.batch import Dictionary
+from windrow.physical.physical_node import PhysicalNode
+from windrow.plan.nodes import Stream
+from windrow.runtime.shards.running import Graph, Metric, RunningPlan
+
+
+class Spent(NamedTuple):
+    rows_in: int = 0
+    rows_out: int = 0
+    seconds: float = 0.0
+
+
+class Accounts:
+    """Sums over shards and micro-batches, by operator."""
+
+    def __init__(self) -> None:
+        self._spent: dict[str, Spent] = {}
+        self.most_state_bytes = 0
+
+    def add(self, metrics: Iterable[Metric], state_bytes: int) -> None:
+        self.most_state_bytes = max(self.most_state_bytes, state_bytes)
+        for metric in metrics:
+            had = self._spent.get(metric.operator, Spent())
+            self._spent[metric.operator] = Spent(
+                had.rows_in + metric.rows_in, had.rows_out + metric.rows_out, had.seconds + metric.seconds
+            )
+
+    def totals(self) -> list[dict[str, Any]]:
+        """Dearest first."""
+        ordered = sorted(self._spent.items(), key=lambda item: -item[1].seconds)
+        return [{"operator": operator, **spent._asdict()} for operator, spent in ordered]
+
+
+def sharing(plan: RunningPlan) -> dict[str, int]:
+    """How many operators run, and how many would if every query ran alone; the same for readings of streams."""
+    together = _operators(Graph(plan, Dictionary()))
+    alone = 0
+    for query in plan.queries:
+        one = RunningPlan(plan.version, plan.shards, plan.streams, plan.tables, (query,))
+        alone += _operators(Graph(one, Dictionary()))
+    reads = [{node.name for node in query.plan.walk() if isinstance(node, Stream)} for query in plan.queries]
+    return {
+        "operators": together,
+        "operators_alone": alone,
+        "streams_read": len(set().union(*reads)),
+        "streams_read_alone": sum(map(len, reads)),
+    }
+
+
+def _operators(graph: Graph) -> int:
+    waiting: list[PhysicalNode] = [output.root for output in graph.outputs.values()]
+    seen: set[int] = set()
+    count = 0
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            count += node.operator is not None
+            waiting.extend(node.inputs)
+    return count

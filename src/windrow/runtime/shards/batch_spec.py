@@ -1,0 +1,48 @@
+"""The plan of one micro-batch: all that decides what it computes, besides its rows. Logged before the batch runs."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from windrow.cql import TableChange
+from windrow.runtime.progress import Progress
+from windrow.runtime.shards.running import RunningPlan
+from windrow.runtime.shards.storage.bundles import Folder
+
+
+class ShardVersion(NamedTuple):
+    """Which state of a shard a batch starts from: a name for what is in memory, and where it is on disk."""
+
+    token: str
+    manifest: str
+    checksum: int
+
+
+class Telling(NamedTuple):
+    """The refreshes that are left when all sources have ended: from the last watermark to the last change."""
+
+    begin: int
+    last_changes: Mapping[str, int]  # by query
+
+
+@dataclass(frozen=True)
+class BatchSpec:
+    number: int
+    folder: Folder
+    pickled_plan: bytes
+    plan_version: int
+    progress: Progress  # before the batch; heartbeats and ends are in it
+    arrival: int  # the time of rows that have none of their own
+    changes: tuple[TableChange, ...] = ()
+    tables_created: tuple[str, ...] = ()
+    versions: Mapping[tuple[int, int], ShardVersion] = field(default_factory=dict)  # by stage and shard
+    telling: Telling | None = None
+
+    @cached_property
+    def plan(self) -> RunningPlan:
+        plan: RunningPlan = pickle.loads(self.pickled_plan)
+        return plan

@@ -1,0 +1,112 @@
+"""What goes from task to task within a micro-batch: one row a message, for a stage and a shard.
+
+The JVM sees `slot`, by which it groups, `stage`, and bytes. Slots are numbers chosen so that Spark's hash sends every
+shard to a partition of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from windrow.plan.user_aggregate import Failures
+from windrow.runtime.progress import News, Progress
+from windrow.runtime.shards.running import Metric
+from windrow.runtime.shards.storage.bundles import Address
+
+SCHEMA = "slot int, stage int, body binary, metrics string"
+_ARROW = pa.schema(
+    [("slot", pa.int32()), ("stage", pa.int32()), ("body", pa.binary()), ("metrics", pa.string())],
+)
+DONE = 1_000_000  # added to the stage of who says it: for the driver
+
+
+class Message(NamedTuple):
+    slot: int
+    stage: int
+    body: bytes
+    metrics: str | None = None  # JSON, for Spark's listeners
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of exchanges by name, as bytes; from where rows are read also what they bring for the watermark."""
+
+    rows: Mapping[str, bytes] = field(default_factory=dict)
+    news: Mapping[str, News] = field(default_factory=dict)
+    aside: Sequence[tuple[str, str, bytes]] = ()  # stream, late or rejected, an Arrow table
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a shard has to say to the driver when it is through with a batch."""
+
+    stage: int
+    shard: int
+    token: str
+    manifest: tuple[str, int]  # the file, and its checksum
+    garbage: Sequence[str]
+    changes: Mapping[str, Address]  # by query: where its changes lie
+    told: Mapping[str, Address]  # by query: where its refreshes lie
+    aside: Mapping[str, Address]
+    progress: Progress
+    metrics: Sequence[Metric]
+    last_changes: Mapping[str, int]  # of answers, once all sources have ended
+    state_bytes: int
+    rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by stream and reason, when final
+    waiting: int = 0  # rows that are not final yet
+    kept: int = 0  # rows of state and of answers that time may still change
+    failures: Mapping[str, Failures] = field(default_factory=dict)  # of aggregates of the user's own
+
+
+def message(slot: int, stage: int, body: Rows) -> Message:
+    return Message(slot, stage, pickle.dumps(body, protocol=5))
+
+
+def done_message(slot: int, done: Done) -> Message:
+    metrics = json.dumps([metric._asdict() for metric in done.metrics])
+    return Message(slot, DONE + done.stage, pickle.dumps(done, protocol=5), metrics)
+
+
+def to_arrow(messages: Iterable[Message]) -> pa.Table:
+    return pa.Table.from_pylist([message._asdict() for message in messages], schema=_ARROW)
+
+
+def table_to_bytes(table: pa.Table) -> bytes:
+    """An Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def slots(count: int) -> list[int]:
+    """For each shard a number whose partition among `count` is its own."""
+    found: dict[int, int] = {}
+    number = 0
+    while len(found) < count:
+        found.setdefault(_murmur3(number) % count, number)
+        number += 1
+    return [found[place] for place in range(count)]
+
+
+def _murmur3(value: int, seed: int = 42) -> int:
+    """Spark's hash of an int (32-bit Murmur3 of four bytes), as a signed number; Python's % is then Spark's pmod."""
+    mask = 0xFFFFFFFF
+    k = _rotated(value * 0xCC9E2D51 & mask, 15) * 0x1B873593 & mask
+    h = (_rotated(seed ^ k, 13) * 5 + 0xE6546B64) & mask
+    h ^= 4
+    h = (h ^ h >> 16) * 0x85EBCA6B & mask
+    h = (h ^ h >> 13) * 0xC2B2AE35 & mask
+    h ^= h >> 16
+    return h - (1 << 32) if h & 0x80000000 else h
+
+
+def _rotated(value: int, by: int) -> int:
+    return (value << by | value >> 32 - by) & 0xFFFFFFFF

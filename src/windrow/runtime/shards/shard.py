@@ -1,0 +1,293 @@
+"""A shard at a stage: state(n-1) and the rows of batch n give state(n) and what comes out.
+
+A worker that has the state it needs in memory goes on with it; any other worker reads it from the checkpoint. Either
+way the step is a function of what the batch's plan names, so that running it twice does no harm: a state in memory is
+used only under the very token that the batch names, and is taken out of the memory before it changes.
+"""
+
+from __future__ import annotations
+
+import pickle
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from windrow.batch import Batch, Segment, changelog_to_arrow, empty, last_change, rows_to_arrow
+from windrow.batch.row_order import in_row_order
+from windrow.batch.shards import Shard
+from windrow.batch.transport import from_bytes, to_bytes
+from windrow.physical.closings import closings_of
+from windrow.physical.physical_node import contents_of
+from windrow.plan.nodes import Stream, below_exchange
+from windrow.runtime.final_refreshes import refreshed, refreshes_to_arrow
+from windrow.runtime.intake import Aside, contradiction
+from windrow.runtime.modes import Mode, told_as
+from windrow.runtime.progress import Progress
+from windrow.runtime.shards import messages
+from windrow.runtime.shards.batch_spec import BatchSpec
+from windrow.runtime.shards.messages import Done, Message, Rows
+from windrow.runtime.shards.router import spread
+from windrow.runtime.shards.running import Run, RunningQuery, Source, log_place
+from windrow.runtime.shards.shard_sinks import write_sink
+from windrow.runtime.shards.storage.bundles import Address, write_bundle
+from windrow.runtime.shards.storage.shard_state import KEPT, save, state_of
+from windrow.runtime.tables import TableStore
+from windrow.sources.readers import source_of
+from windrow.state.batches import KeptAnswer
+from windrow.units import BEGINNING, FOREVER
+
+
+def step(spec: BatchSpec, stage: int, received: pa.Table) -> pa.Table:
+    """Everything of one slot: messages for later stages go on, those for this one are worked off."""
+    slots = messages.slots(spec.plan.shards)
+    shard = Shard(slots.index(received.column("slot")[0].as_py()), spec.plan.shards)
+    mine: list[Rows] = []
+    sent: list[Message] = []
+    for found in zip(*(column.to_pylist() for column in received.columns), strict=True):
+        message = Message(*found)
+        if message.stage == stage:
+            mine.append(pickle.loads(message.body))
+        else:
+            sent.append(message)
+    if mine:
+        sent += _Step(spec, stage, shard).run(mine)
+    return messages.to_arrow(sent)
+
+
+class _Step:
+    def __init__(self, spec: BatchSpec, stage: int, shard: Shard) -> None:
+        self._spec, self._stage, self._shard = spec, stage, shard
+        self._token = uuid.uuid4().hex
+        self._state = state_of(spec, stage, shard)
+        self._rejected: dict[str, Aside] = {}
+
+    def run(self, received: Sequence[Rows]) -> Iterator[Message]:
+        spec, state = self._spec, self._state
+        self._quiet = not any(part.rows for part in received)
+        self._take_in(received)
+        progress, segment = self._progress(received)
+        results: dict[str, Batch] = {}
+        run: Run | None = None
+        if segment is not None:
+            results, run = self._computed(segment)
+        sent = self._sent(results)
+        changes, told = self._told(results, segment, progress)
+        saved = save(state, spec.folder, self._stage, self._named())
+        aside = self._aside(received)
+        slot = messages.slots(self._shard.count)[self._shard.number]
+        done = Done(
+            self._stage,
+            self._shard.number,
+            self._token,
+            saved.manifest,
+            saved.garbage,
+            changes,
+            told,
+            aside,
+            progress,
+            [] if run is None else run.metrics(self._stage, state.node_sizes(self._stage)),
+            {name: self._last_change(name) for name in state.answers} if progress.watermark == FOREVER else {},
+            state.manifest.size,
+            {name.lower(): dict(aside.reasons) for name, aside in self._rejected.items()},
+            sum(map(len, state.inboxes.values())),
+            self._kept(),
+            {name: found for name, own in state.graph.aggregates().items() if (found := own.failures.taken()).count},
+        )
+        if saved.as_in_memory:
+            KEPT.put((spec.folder.uri, self._stage, self._shard.number), spec.number, self._token, state)
+        yield from sent
+        yield messages.done_message(slot, done)
+
+    def _kept(self) -> int:
+        states = (node.state for node in self._state.graph.states(self._stage).values())
+        return sum(len(one) for one in (*states, *self._state.answers.values()) if one is not None)
+
+    def _take_in(self, received: Sequence[Rows]) -> None:
+        """Rows wait until they are final, changes of tables until their time has come."""
+        self._change_tables()
+        sources = self._state.graph.sources(self._stage)
+        for part in received:
+            for name, content in part.rows.items():
+                if name in sources:
+                    types = sources[name].exchange.schema.types
+                    self._state.inboxes[name].put(from_bytes(content, types, self._state.dictionary))
+            for name, closed in self._state.closed.items():
+                if closings_of(name) in part.rows:
+                    types = closed.waiting().types
+                    closed.close(from_bytes(part.rows[closings_of(name)], types, self._state.dictionary))
+
+    def _progress(self, received: Sequence[Rows]) -> tuple[Progress, Segment | None]:
+        plan = self._spec.plan
+        return self._spec.progress.told(part.news for part in received).advanced(plan.used_streams)
+
+    def _computed(self, segment: Segment) -> tuple[dict[str, Batch], Run]:
+        state = self._state
+        inputs = {self._closings(name): keys.until(segment.end, segment.begin) for name, keys in state.closed.items()}
+        inputs |= {name: self._final(source, segment.end) for name, source in state.graph.sources(self._stage).items()}
+        inputs |= self._table_inputs(segment)
+        run = Run(inputs, state.dictionary, segment, self._shard)
+        results = {output.name: run.of(output) for output in state.graph.at_stage(self._stage)}
+        return results, run
+
+    def _closings(self, source: str) -> str:
+        """Under which name the operators ask for the closings of a source."""
+        stream = self._state.graph.sources(self._stage)[source].exchange.input
+        assert isinstance(stream, Stream)
+        start = source.split(".", 1)[0]
+        return f"{start}.{closings_of(stream.name)}"
+
+    def _final(self, source: Source, end: int) -> Batch:
+        like = empty(source.exchange.schema.types, self._state.dictionary)
+        rows = self._uncontradicted(source, self._state.inboxes[source.name].pop_before(end, like))
+        if not source.ordered:
+            return rows.sorted_by_time()
+        return in_row_order(rows, self._ties(source))
+
+    def _uncontradicted(self, source: Source, rows: Batch) -> Batch:
+        """Without rows that come after the punctuation of their key; `closings` have been told before."""
+        closed = self._state.closed.get(source.name)
+        if closed is None:
+            return rows
+        after = closed.contradicted_by(rows)
+        if not after.any():
+            return rows
+        stream = source.exchange.input
+        assert isinstance(stream, Stream)
+        same = (name for name in self._state.closed if self._reads(name, stream.name))
+        if source.name == min(same):  # each row once, however many queries read it
+            names = [field.name for field in stream.columns]
+            self._rejected.setdefault(stream.name, Aside()).put(
+                rows_to_arrow(rows.take(after), names), contradiction(stream.punctuated)
+            )
+        return rows.take(~after)
+
+    def _reads(self, source: str, stream: str) -> bool:
+        below = self._state.graph.sources(self._stage)[source].exchange.input
+        return isinstance(below, Stream) and below.name == stream
+
+    def _ties(self, source: Source) -> tuple[int, ...]:
+        below = below_exchange(source.exchange)
+        if not isinstance(below, Stream):
+            return ()
+        stream = self._spec.plan.streams[below.name.lower()]
+        names = [column.name for column in stream.columns]
+        return tuple(names.index(name) for name in stream.ties)
+
+    def _change_tables(self) -> None:
+        spec, state = self._spec, self._state
+        for name in spec.tables_created:
+            entry = spec.plan.tables[name]
+            state.tables[name] = TableStore(entry, state.dictionary)
+            state.tables_changed += 1
+            if entry.connector is None:
+                continue
+            state.tables[name].load(source_of(entry.connector, entry.columns), spec.progress.watermark)
+        for change in spec.changes:
+            state.tables[change.table.lower()].apply(change, spec.progress.watermark)
+            state.tables_changed += 1
+
+    def _table_inputs(self, segment: Segment) -> dict[str, Batch]:
+        state = self._state
+        inputs: dict[str, Batch] = {}
+        for store in state.tables.values():
+            inputs[contents_of(store.entry.name)] = store.contents()
+            waiting = store.waiting
+            inputs[store.entry.name] = store.changes(segment)
+            state.tables_changed += store.waiting != waiting  # also when a change was refused
+        return inputs
+
+    def _sent(self, results: Mapping[str, Batch]) -> list[Message]:
+        """Rows for later stages."""
+        bound: dict[tuple[int, int], dict[str, bytes]] = {}
+        for output in self._state.graph.at_stage(self._stage):
+            if output.exchange is None or output.name not in results:
+                continue
+            for shard, part in spread(output, results[output.name], self._state.dictionary, self._shard.count):
+                bound.setdefault((output.exchange.stage, shard), {})[output.name] = to_bytes(part)
+        slots = messages.slots(self._shard.count)
+        return [messages.message(slots[shard], stage, Rows(parts)) for (stage, shard), parts in bound.items()]
+
+    def _told(
+        self, results: Mapping[str, Batch], segment: Segment | None, progress: Progress
+    ) -> tuple[dict[str, Address], dict[str, Address]]:
+        """What queries tell, written where everybody can read it."""
+        contents: dict[str, bytes] = {}
+        for output in self._state.graph.at_stage(self._stage):
+            query = output.query
+            if query is None:
+                continue
+            like = empty(query.plan.schema.types, self._state.dictionary)
+            changes = results.get(output.name, like)
+            answer = self._state.answers[query.key]
+            answer.put(changes)
+            told = {Mode.CHANGELOG: changelog_to_arrow(changes, query.plan.schema.names)}
+            if query.slide is not None:
+                told[Mode.SNAPSHOT] = self._refreshes(query, answer, like, segment, progress)
+            told |= self._in_forms(query, changes, answer, segment)
+            for mode, table in told.items():
+                if table.num_rows:
+                    contents["/".join(log_place(query.key, mode, query.slide))] = messages.table_to_bytes(table)
+            if query.sink is not None and query.sink_mode in told:
+                write_sink(query.sink, told[query.sink_mode], self._spec.number, self._shard.number)
+            if segment is not None and segment.end != FOREVER:
+                (answer.tidy_now if self._quiet else answer.tidy)(segment.end, like)
+        addresses = write_bundle(self._spec.folder, f"changes/{self._named()}", contents)
+        return tuple(  # type: ignore[return-value]
+            {name.split("/", 1)[1]: address for name, address in addresses.items() if name.startswith(kind)}
+            for kind in ("changes/", "told/")
+        )
+
+    def _in_forms(
+        self, query: RunningQuery, changes: Batch, answer: KeptAnswer, segment: Segment | None
+    ) -> dict[Mode, pa.Table]:
+        """In the forms that sinks and readers have asked for."""
+        if segment is None or not query.forms:
+            return {}
+        names, rows = query.plan.schema.names, answer.rows(changes)
+        return {form.mode: told_as(form.mode, names, form.key, changes, rows, segment) for form in query.forms}
+
+    def _refreshes(
+        self, query: RunningQuery, answer: KeptAnswer, like: Batch, segment: Segment | None, progress: Progress
+    ) -> pa.Table:
+        """The refreshes of the segment; those after the end of all sources wait until the last one is known."""
+        rows = like
+        if segment is not None and segment.end != FOREVER:
+            rows = self._refreshed(query, answer, like, segment, progress, BEGINNING)
+        elif self._spec.telling is not None:
+            begin, last_changes = self._spec.telling
+            rest = Segment(begin, FOREVER, progress.last_row)
+            rows = self._refreshed(query, answer, like, rest, progress, last_changes.get(query.key, BEGINNING))
+        return refreshes_to_arrow(rows, query.plan.schema.names)
+
+    def _refreshed(
+        self,
+        query: RunningQuery,
+        answer: KeptAnswer,
+        like: Batch,
+        segment: Segment,
+        progress: Progress,
+        changed: int,
+    ) -> Batch:
+        assert query.slide is not None and progress.origin is not None
+        after = max(query.start, progress.origin)
+        return refreshed(answer.rows(like), query.slide, after, segment, changed)
+
+    def _last_change(self, query: str) -> int:
+        """The answer on this shard stays as it is from then on."""
+        plan = next(q.plan for q in self._spec.plan.queries if q.key == query)
+        rows = self._state.answers[query].rows(empty(plan.schema.types, self._state.dictionary))
+        return max(last_change(rows), BEGINNING)
+
+    def _aside(self, received: Sequence[Rows]) -> dict[str, Address]:
+        """Late and rejected rows, written where everybody can read them."""
+        contents: dict[str, bytes] = {}
+        for part in received:
+            for stream, kind, table in part.aside:
+                contents[f"{kind}/{stream}/{len(contents)}"] = table
+        for name, aside in self._rejected.items():
+            contents[f"rejected/{name.lower()}/{len(contents)}"] = messages.table_to_bytes(aside.table())
+        return write_bundle(self._spec.folder, f"aside/{self._named()}", contents)
+
+    def _named(self) -> str:
+        return f"{self._spec.number:09}-{self._stage}-{self._shard.number}-{self._token[:8]}"

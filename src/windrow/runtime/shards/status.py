@@ -1,0 +1,46 @@
+"""What `engine.status()` shows of an engine on shards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from windrow.catalog import StreamEntry
+from windrow.runtime.progress import StreamProgress
+from windrow.runtime.shards.accounting import Accounts
+from windrow.runtime.shards.storage.checkpoint import Commit
+from windrow.session import Session
+from windrow.units import BEGINNING, FOREVER
+
+
+def status(
+    session: Session, started: Mapping[str, int | None], last: Commit | None, accounts: Accounts
+) -> dict[str, Any]:
+    """Rows taken, late and rejected of each stream, state, and the last micro-batch."""
+    progress = {} if last is None else last.progress.streams
+    return {
+        "streams": {
+            entry.name: _of_stream(found)
+            for entry in session.catalog.entries(StreamEntry)
+            if (found := progress.get(entry.name.lower())) is not None
+        },
+        "queries": {name: {"started": at} for name, at in started.items()},
+        "aggregates": session.failure_counts(),
+        "batch": None if last is None else last.number,
+        "seconds": 0.0 if last is None else last.seconds,
+        "state_rows": 0 if last is None else sum(metric.state_rows for metric in last.metrics),
+        "state_bytes": 0 if last is None else last.state_bytes,
+        "operators": [] if last is None else [metric._asdict() for metric in last.metrics],
+        "most_state_bytes": accounts.most_state_bytes,
+        "totals": accounts.totals(),
+    }
+
+
+def _of_stream(stream: StreamProgress) -> dict[str, Any]:
+    return {
+        "rows": stream.news.rows,
+        "late": stream.news.late,
+        "rejected": dict(stream.news.rejected),
+        "unread": None if stream.ends_at is None else max(stream.ends_at - stream.news.read, 0),
+        "watermark": None if stream.watermark in (BEGINNING, FOREVER) else stream.watermark,
+    }

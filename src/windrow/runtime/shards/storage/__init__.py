@@ -1,0 +1,1 @@
+"""What a checkpoint holds, and how state gets into it and back."""

@@ -1,0 +1,248 @@
+"""The checkpoint: everything that has to outlive the driver, in one folder that all machines reach.
+
+    format              what wrote it, and how many shards there are
+    statements/k        what users have said, in order
+    aggregates/         functions of the user's own that queries call
+    resumed             which statements of a file that is run have been said
+    plans/v             versions of the running plan
+    batches/n           the plan of micro-batch n, written before it runs: a replay runs the same
+    commits/n           what batch n came to; the batch has happened when this file is there, and not before
+    pieces/, manifests/ state of shards; changes/, aside/: what came out, late and rejected rows
+    spark/              Spark's own: offsets of sources
+
+Commit records are kept for the last `KEPT_BATCHES` batches, and with them what the batches gave out; of state, what the
+last two commits name; of plans the last; of statements those that are not over. The rest is collected: what a commit
+leaves behind with the next one, and what died unfinished by a sweep at every start and every `SWEPT_EVERY` batches.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import pickle
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pyspark import cloudpickle
+
+from windrow.errors import CheckpointError
+from windrow.plan.user_aggregate import UserAggregate
+from windrow.runtime.progress import Progress
+from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion
+from windrow.runtime.shards.running import Metric, RunningPlan
+from windrow.runtime.shards.storage.bundles import RESTORE, Address, Folder
+from windrow.runtime.shards.storage.manifests import read_manifest
+
+FORMAT = 3
+VERSION = version("windrow")
+KEPT_BATCHES = 1_000
+SWEPT_EVERY = 100  # batches
+LOG = logging.getLogger("windrow")
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a micro-batch came to."""
+
+    number: int
+    source_batch: int  # the number of the source's last micro-batch that is in here
+    plan_version: int
+    statements: int  # the number of the last statement that has taken effect
+    progress: Progress
+    told_until: int  # refreshes from here on have not been told
+    last_changes: Mapping[str, int]  # of answers by query, once all sources have ended
+    versions: Mapping[tuple[int, int], ShardVersion]
+    changes: Mapping[str, Sequence[Address]] = field(default_factory=dict)  # by query, one a shard
+    told: Mapping[str, Sequence[Address]] = field(default_factory=dict)
+    aside: Mapping[str, Address] = field(default_factory=dict)
+    garbage: Sequence[str] = ()
+    metrics: Sequence[Metric] = ()
+    state_bytes: int = 0
+    seconds: float = 0.0
+    ended: bool = False
+    waiting: int = 0  # rows that are not final yet
+    kept: int = 0  # rows of state and of answers that time may still change
+
+
+class Checkpoint:
+    def __init__(self, place: str) -> None:
+        self.uri = place if "://" in place else Path(place).resolve().as_uri()
+        self.folder = Folder(f"{self.uri}/windrow")
+        self._recent: dict[int, Commit] = {}
+        self.aggregates: dict[str, UserAggregate] = {}  # those of the user's own that queries may call
+
+    @property
+    def spark_folder(self) -> str:
+        return f"{self.uri}/spark"
+
+    def open(self, shards: int | None, otherwise: int) -> int:
+        """The number of shards: that of the checkpoint when there is one."""
+        if not self.folder.exists("format"):
+            described = {"format": FORMAT, "windrow": VERSION, "shards": shards or otherwise}
+            self.folder.write("format", json.dumps(described).encode())
+            return shards or otherwise
+        try:
+            described = json.loads(self.folder.read("format"))
+            written = described["format"], described["windrow"], int(described["shards"])
+        except (ValueError, KeyError, TypeError):
+            raise CheckpointError("format of the checkpoint is damaged", RESTORE) from None
+        if written[:2] != (FORMAT, VERSION):
+            raise CheckpointError(
+                f"the checkpoint was written by Windrow {written[1]} (format {written[0]}), "
+                f"this is {VERSION} (format {FORMAT})",
+                "run it with the version that wrote it, or start with an empty checkpoint",
+            )
+        if shards not in (None, written[2]):
+            LOG.warning("the checkpoint has %d shards and keeps them; %d were asked for", written[2], shards)
+        return written[2]
+
+    def register(self, aggregate: UserAggregate) -> None:
+        """Keep an aggregate of the user's own; everything else that is written has its name only."""
+        self._write(f"aggregates/{aggregate.name}", cloudpickle.dumps(aggregate))  # type: ignore[no-untyped-call]
+        self.aggregates[aggregate.name] = aggregate
+
+    def recovered_aggregates(self) -> dict[str, UserAggregate]:
+        for name in self.folder.names("aggregates"):
+            self.aggregates[name] = pickle.loads(self._read(f"aggregates/{name}"))
+        return self.aggregates
+
+    def log_statement(self, number: int, statement: object) -> None:
+        self._write(f"statements/{number:09}", statement)
+
+    def statements(self) -> Iterator[tuple[int, Any]]:
+        """What has been said, by number, in order."""
+        for name in self.folder.names("statements"):
+            yield int(name), self._read(f"statements/{name}")
+
+    def log_resumed(self, digest: str, number: int) -> None:
+        """A statement of a file is about to be said under a number."""
+        self._write("resumed", [*self.resumed(), (digest, number)])
+
+    def resumed(self) -> list[tuple[str, int]]:
+        found: list[tuple[str, int]] = self._read("resumed") if self.folder.exists("resumed") else []
+        return found
+
+    def log_plan(self, plan: RunningPlan) -> None:
+        self._write(f"plans/{plan.version:09}", plan)
+
+    def plan(self, version: int) -> RunningPlan:
+        plan: RunningPlan = self._read(f"plans/{version:09}")
+        return plan
+
+    def log_batch(self, spec: BatchSpec, statements: int) -> None:
+        self._write(f"batches/{spec.number:09}", (spec, statements))
+
+    def logged_batch(self, number: int) -> tuple[BatchSpec, int] | None:
+        name = f"batches/{number:09}"
+        if not self.folder.exists(name):
+            return None
+        found: tuple[BatchSpec, int] = self._read(name)
+        return found
+
+    def commit(self, record: Commit) -> None:
+        """The batch has happened."""
+        self._write(f"commits/{record.number:09}", record)
+        self._recent[record.number] = record
+        self._recent.pop(record.number - 3, None)
+
+    def commits(self, after: int = -1) -> Iterator[Commit]:
+        for name in self.folder.names("commits"):
+            if int(name) > after:
+                yield self._read(f"commits/{name}")
+
+    def batches(self) -> list[int]:
+        """The numbers of the micro-batches that have happened and are kept."""
+        return [int(name) for name in self.folder.names("commits")]
+
+    def last_commit(self) -> Commit | None:
+        names = self.folder.names("commits")
+        found: Commit | None = self._read(f"commits/{names[-1]}") if names else None
+        return found
+
+    def collect(self, record: Commit, statements: Sequence[int] = ()) -> None:
+        """Throw away what nobody needs after a commit: state that only older commits name, and old batches."""
+        number = record.number
+        self.folder.delete(f"batches/{number:09}")
+        for done in statements:
+            self.folder.delete(f"statements/{done:09}")
+        before = self._commit(number - 1)
+        if before is not None:  # not what this commit has left: somebody may be reading the answer before it
+            for name in before.garbage:
+                self.folder.delete(name)
+        older = self._commit(number - 2)
+        if older is not None:
+            for version in older.versions.values():
+                self.folder.delete(version.manifest)
+        old = self._commit(number - KEPT_BATCHES)
+        if old is not None:
+            for bundle in _told(old):
+                self.folder.delete(bundle)
+            self.folder.delete(f"commits/{old.number:09}")
+        if number % SWEPT_EVERY == 0:
+            self.sweep(record)
+
+    def sweep(self, record: Commit) -> None:
+        """Throw away what was left behind by tasks and drivers that died, of which no commit knows."""
+        before = self._commit(record.number - 1)
+        last = [record] if before is None else [before, record]
+        used = {bundle for v in record.versions.values() for bundle in read_manifest(self.folder, v).bundles}
+        self._sweep("pieces", used | set(record.garbage))
+        self._sweep("manifests", {version.manifest for one in last for version in one.versions.values()})
+        for told in ("changes", "aside"):
+            self._sweep(told, set(), record.number - KEPT_BATCHES + 1)
+        self._sweep("plans", set(), record.plan_version)
+
+    def _sweep(self, under: str, used: set[str], before: int | None = None) -> None:
+        """Delete what is not used; with `before` only what has a lower number."""
+        for name in self.folder.names(under, hidden=True):
+            if f"{under}/{name}" not in used and (before is None or int(name[:9]) < before):
+                self.folder.delete(f"{under}/{name}")
+
+    def _commit(self, number: int) -> Commit | None:
+        if number in self._recent:
+            return self._recent[number]
+        name = f"commits/{number:09}"
+        found: Commit | None = self._read(name) if number >= 0 and self.folder.exists(name) else None
+        return found
+
+    def _write(self, name: str, content: object) -> None:
+        written = io.BytesIO()
+        _Pickler(written, 5).dump(content)
+        pickled = written.getvalue()
+        self.folder.write(name, zlib.crc32(pickled).to_bytes(4, "little") + pickled)
+
+    def _read(self, name: str) -> Any:
+        try:
+            content = self.folder.read(name)
+        except OSError as error:
+            raise CheckpointError(f"{name} of the checkpoint cannot be read: {error}", RESTORE) from None
+        if zlib.crc32(content[4:]) != int.from_bytes(content[:4], "little"):
+            raise CheckpointError(f"{name} of the checkpoint is damaged", RESTORE)
+        return _Unpickler(io.BytesIO(content[4:]), self.aggregates).load()
+
+
+class _Pickler(pickle.Pickler):
+    """An aggregate of the user's own is one thing, wherever it is called."""
+
+    def persistent_id(self, value: Any) -> str | None:
+        return value.name if isinstance(value, UserAggregate) else None
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, aggregates: Mapping[str, UserAggregate]) -> None:
+        super().__init__(file)
+        self._aggregates = aggregates
+
+    def persistent_load(self, which: Any) -> UserAggregate:
+        return self._aggregates[which]
+
+
+def _told(record: Commit) -> set[str]:
+    """The bundles with what a batch gave out."""
+    addresses = [a for of in (record.changes, record.told) for each in of.values() for a in each]
+    return {address.bundle for address in [*addresses, *record.aside.values()]}

@@ -1,0 +1,300 @@
+"""What a shard remembers at a stage, how it is written, and how it is read back.
+
+Every batch writes one bundle with the pieces that are new and one manifest. A state is read back only under a plan
+that it fits: a query that was running when it was written finds all of its parts, or there is an error. When the
+dictionary has doubled, the strings that the state can no longer refer to are left out of it, and the next batch reads
+the state back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, takewhile
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from windrow.batch import Batch, Dictionary, empty
+from windrow.batch.shards import Shard
+from windrow.errors import CheckpointError
+from windrow.physical.lower import Lowering
+from windrow.plan.nodes import Stream
+from windrow.plan.synopsis_nodes import KeptGroups
+from windrow.runtime.lookups.held import Held, held_by, holds_summaries
+from windrow.runtime.shards import messages
+from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion
+from windrow.runtime.shards.running import Graph, RunningPlan, RunningQuery, Source
+from windrow.runtime.shards.storage.bundles import (
+    Address,
+    Folder,
+    piece_from_bytes,
+    piece_to_bytes,
+    read_contents,
+    write_bundle,
+)
+from windrow.runtime.shards.storage.manifests import StateManifest, read_manifest, write_manifest
+from windrow.runtime.shards.storage.used_strings import UsedStrings
+from windrow.runtime.shards.storage.worker_memory import WorkerMemory
+from windrow.runtime.tables import TableStore
+from windrow.state.batches import KeptAnswer, Waiting
+from windrow.state.closed_keys import ClosedKeys
+from windrow.state.snapshot import Part, Piece
+from windrow.types import Type
+
+
+@dataclass
+class ShardState:
+    """All that a shard remembers at a stage."""
+
+    graph: Graph
+    dictionary: Dictionary
+    inboxes: dict[str, Waiting] = field(default_factory=dict)
+    closed: dict[str, ClosedKeys] = field(default_factory=dict)  # of inboxes of punctuated streams
+    answers: dict[str, KeptAnswer] = field(default_factory=dict)
+    tables: dict[str, TableStore] = field(default_factory=dict)
+    tables_changed: int = 0
+    manifest: StateManifest = field(default_factory=StateManifest)  # what was written last
+    sizes: dict[str, int] = field(default_factory=dict)  # of its parts, in bytes
+
+    @property
+    def size(self) -> int:
+        return self.manifest.size
+
+    def parts(self, stage: int) -> dict[str, Part]:
+        """Everything that has a snapshot, by name."""
+        named: dict[str, Part] = {f"inbox/{name}": inbox for name, inbox in self.inboxes.items()}
+        named |= {f"closed/{name}": closed for name, closed in self.closed.items()}
+        named |= {f"answer/{name}": answer for name, answer in self.answers.items()}
+        states = self.graph.states(stage)
+        return named | {f"node/{name}": node.state for name, node in states.items() if node.state is not None}
+
+    def node_sizes(self, stage: int) -> dict[int, int]:
+        """How many bytes the states of operators are as last written, by the ids of their nodes."""
+        return {id(node): self.sizes.get(f"node/{name}", 0) for name, node in self.graph.states(stage).items()}
+
+    def fit(self, graph: Graph, stage: int) -> None:
+        """Go on under another version of the plan: what both have keeps its state."""
+        before, now = self.graph.states(stage), graph.states(stage)
+        for name in before.keys() & now.keys():
+            now[name].state = before[name].state
+        self.graph = graph
+        self.open(stage)
+
+    def open(self, stage: int) -> None:
+        """Make room for what the graph has, and drop what it has no more."""
+        plan = self.graph.plan
+        queries = [query.key for query in plan.queries if query.stage == stage]
+        sources = self.graph.sources(stage)
+        self.inboxes = {name: self.inboxes.get(name, Waiting()) for name in sources}
+        fresh = {name: keys for name, source in sources.items() if (keys := self._closed_keys(source)) is not None}
+        self.closed = {name: self.closed.get(name, keys) for name, keys in fresh.items()}
+        self.answers = {name: self.answers.get(name, KeptAnswer()) for name in queries}
+        self.tables = {
+            name: self.tables.get(name, TableStore(entry, self.dictionary)) for name, entry in plan.tables.items()
+        }
+
+    def _closed_keys(self, source: Source) -> ClosedKeys | None:
+        stream = source.exchange.input
+        if not isinstance(stream, Stream) or not stream.punctuated:
+            return None
+        places = [[field.name for field in stream.columns].index(name) for name in stream.punctuated]
+        return ClosedKeys(places, empty([stream.columns[place].type for place in places], self.dictionary))
+
+
+KEPT = WorkerMemory[ShardState]()
+FEWEST_STRINGS = 1 << 16  # below this, strings that nobody uses any more are not looked for
+
+
+def state_of(spec: BatchSpec, stage: int, shard: Shard) -> ShardState:
+    """From this worker's memory, or from the checkpoint, or fresh; fit for the batch's plan."""
+    version = spec.versions.get((stage, shard.number))
+    if version is None:
+        return _fresh(spec, stage, shard)
+    kept = KEPT.take((spec.folder.uri, stage, shard.number), version.token)
+    if kept is None:
+        return read_state(spec.folder, version, spec.plan, stage, shard)
+    if kept.graph.plan.version != spec.plan_version:
+        kept.fit(Graph(spec.plan, kept.dictionary, shard), stage)
+    return kept
+
+
+def _fresh(spec: BatchSpec, stage: int, shard: Shard) -> ShardState:
+    """A stage that was not there before. It has the tables that the first one has."""
+    first = spec.versions.get((1, shard.number))
+    manifest = StateManifest() if first is None else read_manifest(spec.folder, first)
+    contents = read_contents(spec.folder, _named(manifest, "table/", "dictionary/"))
+    dictionary = _dictionary(contents)
+    state = ShardState(Graph(spec.plan, dictionary, shard), dictionary, tables_changed=manifest.tables_changed)
+    state.open(stage)
+    _restore_tables(state, contents)
+    return state
+
+
+def read_state(folder: Folder, version: ShardVersion, plan: RunningPlan, stage: int, shard: Shard) -> ShardState:
+    """What a manifest names; parts that the plan has no more are left out, those of new queries begin empty."""
+    manifest = read_manifest(folder, version)
+    contents = read_contents(folder, manifest.pieces)
+    dictionary = _dictionary(contents)
+    graph = Graph(plan, dictionary, shard)
+    state = ShardState(graph, dictionary, tables_changed=manifest.tables_changed, manifest=manifest)
+    state.open(stage)
+    _check_fit(manifest, version, state, stage, shard)
+    for part, holder in state.parts(stage).items():
+        if part in manifest.parts:
+            holder.restore(_pieces(part, contents, dictionary))
+    _restore_tables(state, contents)
+    return state
+
+
+def _check_fit(manifest: StateManifest, version: ShardVersion, state: ShardState, stage: int, shard: Shard) -> None:
+    """The queries that ran when the state was written have to find all that they remembered."""
+    plan = state.graph.plan
+    before = tuple(query for query in plan.queries if query.key in manifest.queries)
+    if len(before) < len(plan.queries):
+        state = ShardState(Graph(replace(plan, queries=before), Dictionary(), shard), Dictionary())
+        state.open(stage)
+    missing = sorted(state.parts(stage).keys() - manifest.parts)
+    if missing:
+        raise CheckpointError(
+            f"{version.manifest} of the checkpoint does not fit the running plan: it has no {missing[0]}",
+            "it was written by another version of Windrow: run that one, or start with an empty checkpoint",
+        )
+
+
+def _restore_tables(state: ShardState, contents: Mapping[str, bytes]) -> None:
+    for name in state.tables:
+        versioned = f"table/{name}/{state.tables_changed}"
+        if versioned in contents:
+            state.tables[name] = piece_from_bytes(contents[versioned], state.dictionary)
+
+
+def read_answer(folder: Folder, version: ShardVersion, query: str, types: Sequence[Type]) -> Batch:
+    """The changes that make up the answer of a query, named by its key, on a shard."""
+    manifest = read_manifest(folder, version)
+    contents = read_contents(folder, _named(manifest, f"answer/{query}/", "dictionary/"))
+    dictionary = _dictionary(contents)
+    answer = KeptAnswer()
+    answer.restore(_pieces(f"answer/{query}", contents, dictionary))
+    return answer.rows(empty(types, dictionary))
+
+
+def read_summaries(
+    folder: Folder, version: ShardVersion, plan: RunningPlan, query: RunningQuery, kept: KeptGroups, shard: Shard
+) -> Held:
+    """The synopsis that a query is looked up in, as it is on a shard; empty before its first batch.
+
+    `kept` is the form it is read into: shards write the same for all of them.
+    """
+    manifest = read_manifest(folder, version)
+    dictionary = _dictionary(read_contents(folder, _named(manifest, "dictionary/")))
+    states = Graph(replace(plan, queries=(query,)), dictionary, shard).states(query.stage)
+    part = next(f"node/{name}" for name, node in states.items() if holds_summaries(node))
+    found = Lowering(dictionary).lower(kept)
+    if part in manifest.parts:
+        assert found.state is not None
+        found.state.restore(_pieces(part, read_contents(folder, _named(manifest, f"{part}/")), dictionary))
+    return held_by(found)
+
+
+def _named(manifest: StateManifest, *prefixes: str) -> dict[str, Address]:
+    return {name: address for name, address in manifest.pieces.items() if name.startswith(prefixes)}
+
+
+def _pieces(part: str, contents: Mapping[str, bytes], dictionary: Dictionary) -> dict[str, Piece]:
+    prefix = f"{part}/"
+    read = partial(piece_from_bytes, dictionary=dictionary)
+    return {name[len(prefix) :]: read(content) for name, content in contents.items() if name.startswith(prefix)}
+
+
+def _dictionary(contents: Mapping[str, bytes]) -> Dictionary:
+    dictionary = Dictionary()
+    for name, content in contents.items():
+        if name.startswith("dictionary/"):
+            dictionary.add(pa.ipc.open_stream(content).read_all())
+    return dictionary
+
+
+class Saved(NamedTuple):
+    manifest: tuple[str, int]  # the file, and its checksum
+    garbage: list[str]  # bundles that the manifest names no more
+    as_in_memory: bool  # else the state is to be read back: unused strings have been left out
+
+
+def save(state: ShardState, folder: Folder, stage: int, named: str) -> Saved:
+    """Write the pieces that are new, and the manifest."""
+    before, worth_keeping = state.manifest, state.manifest.well_used()
+    due = state.dictionary.strings >= max(FEWEST_STRINGS, 2 * before.strings)
+    used = UsedStrings(len(state.dictionary)) if due else None
+    pieces_of: dict[str, list[str]] = {}
+    contents: dict[str, bytes] = {}
+    parts = state.parts(stage)
+    for part, holder in parts.items():
+        found = holder.snapshot(_Known(part, {} if due else worth_keeping))
+        pieces_of[part] = [f"{part}/{piece}" for piece in found.manifest]
+        for piece, content in found.pieces.items():
+            if used is not None:
+                used.see_piece(content)
+            if f"{part}/{piece}" not in worth_keeping:
+                contents[f"{part}/{piece}"] = piece_to_bytes(content)
+    for name, store in state.tables.items():
+        pieces_of[f"table/{name}"] = [versioned := f"table/{name}/{state.tables_changed}"]
+        if used is not None:
+            used.see_anything(store)
+        if versioned not in worth_keeping:
+            contents[versioned] = piece_to_bytes(store)
+    strings, written_anew = _dictionary_pieces(state.dictionary, worth_keeping, before, used)
+    contents |= {name: content for name, content in strings.items() if content is not None}
+    written = write_bundle(folder, f"pieces/{named}", contents)
+    names = (*strings, *chain.from_iterable(pieces_of.values()))
+    pieces = {name: written.get(name) or before.pieces[name] for name in names}
+    state.sizes = {part: sum(pieces[name].length for name in members) for part, members in pieces_of.items()}
+    lengths = {**before.bundles, f"pieces/{named}": sum(map(len, contents.values()))}
+    bundles = {address.bundle: lengths[address.bundle] for address in pieces.values()}
+    queries = frozenset(query.key for query in state.graph.plan.queries)
+    counted = before.strings if used is None else written_anew
+    state.manifest = StateManifest(queries, frozenset(parts), state.tables_changed, counted, pieces, bundles)
+    garbage = before.bundles.keys() - bundles.keys()
+    return Saved(write_manifest(folder, f"manifests/{named}", state.manifest), sorted(garbage), not due)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The names of pieces that need not be written, below one part."""
+
+    part: str
+    names: Mapping[str, Address]
+
+    def __contains__(self, piece: object) -> bool:
+        return f"{self.part}/{piece}" in self.names
+
+
+def _dictionary_pieces(
+    dictionary: Dictionary, worth_keeping: Mapping[str, Address], before: StateManifest, used: UsedStrings | None
+) -> tuple[dict[str, bytes | None], int]:
+    """The strings in the pieces they have, and those added since in one more; and how many strings that is.
+
+    A piece that is not larger than what comes after it is put together with it, so that there are few. A dictionary
+    that has doubled is written anew under the next generation: what is used of it.
+    """
+    kept = [name for name in before.pieces if name.startswith("dictionary/")]
+    generation = _range(kept[-1])[0] if kept else 0
+    kept = list(takewhile(worth_keeping.__contains__, kept))
+    if used is not None:
+        kept, generation = [], generation + 1
+    first = _range(kept[-1])[2] if kept else 0
+    while kept and first < dictionary.strings and 2 * first <= dictionary.strings + _range(kept[-1])[1]:
+        first = _range(kept.pop())[1]
+    added = dictionary.added_since(first) if used is None else dictionary.used(used.codes)
+    pieces: dict[str, bytes | None] = dict.fromkeys(kept)
+    last = first + added.num_rows
+    if added.num_rows:
+        pieces[f"dictionary/{generation}.{first}.{last}"] = messages.table_to_bytes(added)
+    return pieces, last
+
+
+def _range(piece: str) -> tuple[int, int, int]:
+    """The generation of a piece of a dictionary, and which of its strings it holds."""
+    generation, first, last = map(int, piece.removeprefix("dictionary/").split("."))
+    return generation, first, last

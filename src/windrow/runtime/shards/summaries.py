@@ -1,0 +1,75 @@
+"""Synopses of shards, for whoever looks something up: read from the checkpoint, at most once a micro-batch.
+
+Shards write the same for all forms of a synopsis, so the form is that of the reader: reading back is what an element
+costs here, and the choice is looked at again as questions come (`rechoosing`).
+"""
+
+from __future__ import annotations
+
+from windrow.batch import Dictionary
+from windrow.batch.shards import Shard
+from windrow.operators.synopses.maintain_join import JoinSummaries
+from windrow.operators.synopses.maintain_synopsis import Summaries
+from windrow.physical.lower import Lowering
+from windrow.plan.synopsis_nodes import KeptGroups
+from windrow.runtime.lookups import rechoosing
+from windrow.runtime.lookups.held import Held, held_by
+from windrow.runtime.lookups.rechoosing import Rechoosing
+from windrow.runtime.lookups.rechoosing_joins import RechoosingJoin, rechoosing_of
+from windrow.runtime.shards.running import RunningPlan, RunningQuery
+from windrow.runtime.shards.storage.bundles import Folder
+from windrow.runtime.shards.storage.checkpoint import Commit
+from windrow.runtime.shards.storage.shard_state import read_summaries
+
+_KEPT = 16  # synopses that are held for the next question
+
+
+class SummariesOfShards:
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._batch = -1
+        self._held: dict[tuple[KeptGroups, int], list[Held]] = {}
+        self._forms: dict[tuple[KeptGroups, int], Rechoosing | RechoosingJoin] = {}
+
+    def of(self, query: RunningQuery, plan: RunningPlan, last: Commit | None, memory: float) -> list[Held]:
+        """What the shards hold for a query, of which so many bytes may be in memory; without keys one has it all."""
+        synopsis = query.plan
+        assert isinstance(synopsis, KeptGroups), query
+        if last is None or all(one.statement != query.statement for one in plan.queries):
+            return [held_by(Lowering(Dictionary()).lower(synopsis))]
+        if last.number != self._batch:
+            for key in list(self._held):
+                self._reconsider(key, memory)
+            running = {(one.plan, one.start) for one in plan.queries}
+            self._forms = {key: form for key, form in self._forms.items() if key in running}
+            self._batch, self._held = last.number, {}
+        key = (synopsis, query.start)
+        if sum(state.lookups for _, state in self._held.get(key, ())) >= rechoosing.BETWEEN_LOOKS:
+            self._reconsider(key, memory)
+        if key not in self._held:
+            if len(self._held) >= _KEPT:
+                self._held.pop(next(iter(self._held)))
+            kept = self.kept_as(query)
+            self._held[key] = [
+                read_summaries(self._folder, version, plan, query, kept, Shard(number, plan.shards))
+                for (stage, number), version in last.versions.items()
+                if stage == query.stage and (synopsis.keys or number == 0)
+            ]
+        return self._held[key]
+
+    def kept_as(self, query: RunningQuery) -> KeptGroups:
+        """The synopsis of a query in the form that questions find it in."""
+        assert isinstance(query.plan, KeptGroups), query
+        return self._forms.setdefault((query.plan, query.start), rechoosing_of(query.plan)).plan
+
+    def _reconsider(self, key: tuple[KeptGroups, int], memory: float) -> None:
+        """What has another form from now on is read again."""
+        states = [state for _, state in self._held.get(key, ())]
+        form = self._forms.get(key)
+        if isinstance(form, Rechoosing):
+            has_changed = form.look([state for state in states if isinstance(state, Summaries)], memory)
+        else:
+            joins = [state for state in states if isinstance(state, JoinSummaries)]
+            has_changed = form is not None and form.look(joins, memory)
+        if has_changed:
+            del self._held[key]

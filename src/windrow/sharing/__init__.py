@@ -1,0 +1,1 @@
+"""From optimized plans to the plans that run: what queries share, and where rows are exchanged."""

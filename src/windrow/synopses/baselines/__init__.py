@@ -1,0 +1,1 @@
+"""Synopses to compare with."""

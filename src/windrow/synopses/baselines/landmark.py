@@ -1,0 +1,361 @@
+"""The landmark synopsis, L-INT: two merges for any declared window (Arasu and Widom, 3.1.2).
+
+For windows whose widths are within a factor of two, landmarks lie the smallest width W apart. A window then contains a
+landmark, and is made of what lies before it, back to the window's begin, and what lies behind it, up to its end. Of
+every position the aggregates from the last landmark and from the one before it are kept (a window reaches past at most
+one more landmark), and once its block is complete also the aggregate from it to the next landmark.
+
+Widths are dealt to γ partitions, each within a factor of two and each with landmarks and elements of its own: an update
+costs γ, a lookup two merges. Where all windows end now, the aggregates from landmarks are needed at the newest position
+only, and a partition keeps no more elements than its own longest window holds: all partitions together keep about as
+many as the longest window, rather than γ times as many.
+
+Widths are numbers of elements, or of ticks. Other windows than the declared ones are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from windrow.batch.arrays import Array, Bools, Int64s, grown
+from windrow.batch.column import Column
+from windrow.batch.compiled import compiled
+from windrow.errors import WindrowError
+from windrow.state.snapshot import Piece, Snapshot, restore_parts, snapshot_parts
+from windrow.synopses.positions.elements import Elements, Moves, move_rings, places
+from windrow.synopses.positions.word_aggregates import KeptAggregate
+from windrow.synopses.positions.word_synopsis import Operation
+from windrow.synopses.positions.words import Layout, Words, merge, widened
+
+SPREAD = 2  # the factor between the widths of a partition
+_REACH = 2  # landmarks that a position has aggregates from
+_Rows = Int64s
+
+
+class Where(NamedTuple):
+    """Where the elements and rows of a partition are, for a compiled loop."""
+
+    offset: Int64s
+    size: Int64s
+    first: Int64s
+    next: Int64s
+    time: Int64s
+    opened: Int64s
+    closed: Int64s
+    back: Int64s
+    forward: Int64s
+
+
+def partitions(widths: Sequence[int]) -> list[tuple[int, int]]:
+    """The smallest and the largest width of each partition, as few of them as can be."""
+    found: list[tuple[int, int]] = []
+    for width in sorted(set(widths)):
+        if found and width <= SPREAD * found[-1][0]:
+            found[-1] = (found[-1][0], width)
+        else:
+            found.append((width, width))
+    return found
+
+
+class Landmark:
+    """Windows of the declared widths; `by_rows` they are numbers of elements, else ticks.
+
+    With `longest` windows may also end earlier, as long as they begin within so much of the end of the stream.
+    """
+
+    def __init__(
+        self, aggregate: KeptAggregate, widths: Sequence[int], by_rows: bool, longest: int | None = None
+    ) -> None:
+        if not widths or min(widths) < 1:
+            raise WindrowError("a landmark synopsis needs the widths of its windows", "give one or more, from 1 on")
+        self.aggregate, self.by_rows = aggregate, by_rows
+        bounds = partitions(widths)
+        self.partitions = [_Partition(aggregate, *bound, by_rows, longest) for bound in bounds]
+        self._largest = np.array([largest for _, largest in bounds])
+        self._smallest = np.array([smallest for smallest, _ in bounds])
+
+    @property
+    def nbytes(self) -> int:
+        return sum(partition.nbytes for partition in self.partitions)
+
+    def insert(self, group: Int64s, time: Int64s, values: tuple[Column, ...]) -> None:
+        came = self.aggregate.encode(values, len(group))
+        for partition in self.partitions:
+            partition.insert(group, time, came)
+
+    def expire(self, now: int) -> None:
+        """Let go of what no window that ends at `now`, or later, needs; by rows nothing depends on the time."""
+        for partition in self.partitions:
+            partition.expire(now)
+
+    def lookup_by_time(self, group: Int64s, begin: Int64s, end: Int64s) -> Column:
+        """The aggregate over [begin, end)."""
+        assert not self.by_rows, "this one is for windows of rows"
+        return self._lookup(group, begin, end, end - begin)
+
+    def lookup_by_rows(self, group: Int64s, oldest: Int64s, newest: Int64s) -> Column:
+        """The aggregate over the last `oldest` elements without the last `newest`."""
+        assert self.by_rows, "this one is for windows of time"
+        return self._lookup(group, oldest, newest, oldest - newest)
+
+    def _lookup(self, group: Int64s, begin: Int64s, end: Int64s, width: Int64s) -> Column:
+        which = np.searchsorted(self._largest, width)
+        inside = which < len(self._largest)
+        inside &= self._smallest[np.minimum(which, len(self._smallest) - 1)] <= width
+        if not inside.all():
+            what = f"a window is {int(width[~inside][0])} wide, which was not declared"
+            raise WindrowError(what, f"widths are within {[(p.smallest, p.largest) for p in self.partitions]}")
+        layout = self.aggregate.empty
+        for partition in self.partitions:
+            layout = layout.covering(partition.layout)
+        found = np.zeros((len(group), layout.width), np.int64)
+        for number, partition in enumerate(self.partitions):
+            mine = which == number
+            rows = partition.lookup(group[mine], begin[mine], end[mine])
+            found[mine] = widened(rows, partition.layout, layout)
+        return self.aggregate.finish(Words(layout, found))
+
+    def snapshot(self, known: Container[str]) -> Snapshot:
+        return snapshot_parts({str(n): partition for n, partition in enumerate(self.partitions)}, known)
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        restore_parts({str(n): partition for n, partition in enumerate(self.partitions)}, pieces)
+
+
+class _Partition:
+    """Windows between two widths, at most a factor of two apart."""
+
+    def __init__(
+        self, aggregate: KeptAggregate, smallest: int, largest: int, by_rows: bool, longest: int | None
+    ) -> None:
+        self.smallest, self.largest, self.by_rows = smallest, largest, by_rows
+        self.is_suffix = longest is None
+        self.reach = largest if longest is None else max(longest, largest)
+        self.aggregate, self.layout = aggregate, aggregate.empty
+        self.elements = Elements()
+        self.back = self._no_rows()  # a row a place: the element, once its block is complete the rest of its block
+        self.forward = self._no_rows()  # two rows a place, or a group when windows end now
+        self.opened: Int64s = np.zeros(0, np.int64)  # the first position of a group's newest block
+        self.closed: Int64s = np.zeros(0, np.int64)  # the first position that still has its element in `back`
+        self._number = 0
+
+    def _no_rows(self) -> _Rows:
+        return np.zeros((0, self.layout.width), np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        return self.elements.nbytes + self.back.nbytes + self.forward.nbytes + self.opened.nbytes + self.closed.nbytes
+
+    def insert(self, group: Int64s, time: Int64s, came: Words) -> None:
+        self._number += 1
+        self._cover(came.layout)
+        self._reserve(group)
+        rows = widened(came.rows, came.layout, self.layout)
+        arrivals = self.elements.insert(group, time)
+        _insert(*arrivals, rows, *self._how, self.smallest, self.by_rows, self.is_suffix, *self.where)
+        if self.by_rows:
+            self.elements.keep_newest(self.reach)
+
+    def expire(self, now: int) -> None:
+        if not self.by_rows:
+            self._number += 1
+            self.elements.expire_until(now - self.reach)
+        packing = self.elements.packing()
+        if packing is not None:
+            self._follow(packing)
+
+    def lookup(self, group: Int64s, begin: Int64s, end: Int64s) -> _Rows:
+        elements = self.elements
+        spans = elements.by_rows(group, begin, end) if self.by_rows else elements.by_time(group, begin, end)
+        known = group < elements.groups
+        if self.is_suffix and bool((spans.end[known] < elements.next[group[known]]).any()):
+            raise WindrowError("a window ends earlier than now", "declare how far back windows reach (longest)")
+        first = spans.begin if self.by_rows else begin
+        return np.asarray(_lookup(*spans, first, *self._how, self.smallest, self.by_rows, self.is_suffix, *self.where))
+
+    @property
+    def _how(self) -> Operation:
+        return Operation(self.layout.operation, self.layout.plain, self.aggregate.ranks)
+
+    @property
+    def where(self) -> Where:
+        e = self.elements
+        return Where(
+            e.offset, e.size, e.first, e.next, e.time,
+            self.opened, self.closed, self.back, self.forward,
+        )  # fmt: skip
+
+    def _cover(self, came: Layout) -> None:
+        layout = self.layout.covering(came)
+        self.back, self.forward = (widened(rows, self.layout, layout) for rows in (self.back, self.forward))
+        self.layout = layout
+
+    def _reserve(self, group: Int64s) -> None:
+        self._follow(self.elements.reserve(group))
+        self.opened, self.closed = (grown(one, self.elements.groups) for one in (self.opened, self.closed))
+        if self.is_suffix:
+            self.forward = grown(self.forward, _REACH * self.elements.groups)
+
+    def _follow(self, moves: Moves) -> None:
+        if not len(moves.group) and not moves.packed:
+            return
+        self.back = self._moved(moves, self.back, 1)
+        if not self.is_suffix:
+            self.forward = self._moved(moves, self.forward, _REACH)
+        self.elements.move(moves)
+
+    def _moved(self, moves: Moves, rows: _Rows, rows_a_place: int) -> _Rows:
+        places = rows_a_place * moves.places
+        new = np.zeros((places, self.layout.width), np.int64) if moves.packed else grown(rows, places)
+        move_rings(*moves[:5], self.elements.first, self.elements.next, rows_a_place, rows, new)
+        return new
+
+    def snapshot(self, known: Container[str]) -> Snapshot:
+        name = str(self._number)
+        if name in known:
+            return Snapshot((name,))
+        e = self.elements
+        arrays: dict[str, Array] = {"first": e.first, "next": e.next, "opened": self.opened, "closed": self.closed}
+        arrays |= {"time": e.times(e.everything()), "back": self._held(self.back, 1)}
+        arrays["forward"] = self.forward if self.is_suffix else self._held(self.forward, _REACH)
+        arrays["layout"] = np.array((*self.layout, e.kept_since), np.int64)
+        return Snapshot((name,), {name: Piece({key: array.copy() for key, array in arrays.items()})})
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        ((name, piece),) = pieces.items()
+        self._number, arrays, e = int(name), piece.arrays, self.elements
+        *layout, e.kept_since = arrays["layout"].tolist()
+        self.layout = Layout(*layout)
+        self.back, self.forward = self._no_rows(), self._no_rows()
+        groups = np.arange(len(arrays["first"]))
+        e.reserve_groups(len(groups))
+        e.start_at(groups, arrays["first"])
+        group = np.repeat(groups, arrays["next"] - arrays["first"])
+        self._reserve(group)
+        e.insert(group, arrays["time"])
+        self.opened, self.closed = arrays["opened"].copy(), arrays["closed"].copy()
+        self.back[self._places()] = arrays["back"]
+        if self.is_suffix:
+            self.forward = arrays["forward"].copy()
+        else:
+            width = self.layout.width
+            self.forward.reshape(-1, _REACH, width)[self._places()] = arrays["forward"].reshape(-1, _REACH, width)
+
+    def _held(self, rows: _Rows, rows_a_place: int) -> _Rows:
+        return rows.reshape(-1, rows_a_place, rows.shape[1])[self._places()].reshape(-1, rows.shape[1])
+
+    def _places(self) -> Int64s:
+        e = self.elements
+        return places(e.everything(), e.offset, e.size)
+
+
+@compiled
+def _place(g: int, p: int, offset: Int64s, size: Int64s) -> int:
+    return int(offset[g] + (p & (size[g] - 1)))
+
+
+@compiled
+def _label(g: int, p: int, by_rows: bool, offset: Int64s, size: Int64s, time: Int64s) -> int:
+    return p if by_rows else time[_place(g, p, offset, size)]
+
+
+@compiled
+def insert_one(
+    g: int, p: int, added: Int64s, i: int, operation: int, plain: int, ranks: Int64s,
+    width: int, by_rows: bool, is_suffix: bool,
+    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s,
+    opened: Int64s, closed: Int64s, back: Int64s, forward: Int64s,
+) -> None:  # fmt: skip
+    """Row i of `added` as the element at position p."""
+    here, words = _place(g, p, offset, size), back.shape[1]
+    block = _label(g, p, by_rows, offset, size, time) // width
+    has_before = p > first[g]
+    before = _label(g, p - 1, by_rows, offset, size, time) // width if has_before else block
+    if has_before and before == block:
+        if closed[g] == p:  # a window was asked for that reaches beyond now
+            for q in range(max(opened[g], first[g]), p):
+                merge(back, _place(g, q, offset, size), added, i, operation, plain, ranks)
+            closed[g] = p + 1
+    else:
+        if has_before:
+            _close(g, p, operation, plain, ranks, offset, size, first, closed, back)
+        opened[g] = closed[g] = p
+    target, source = (2 * g, 2 * g) if is_suffix else (2 * here, 2 * _place(g, p - 1, offset, size))
+    for word in range(words):
+        back[here, word] = added[i, word]
+        # From the landmark before the last one, then from the last one: the first may need the second's old value.
+        if has_before and before == block:
+            forward[target + 1, word] = forward[source + 1, word]
+            forward[target, word] = forward[source, word]
+        elif has_before and before == block - 1:
+            forward[target + 1, word] = forward[source, word]
+            forward[target, word] = 0
+        else:
+            forward[target + 1, word] = 0
+            forward[target, word] = 0
+    merge(forward, target + 1, added, i, operation, plain, ranks)
+    merge(forward, target, added, i, operation, plain, ranks)
+
+
+@compiled
+def _close(
+    g: int, end: int, operation: int, plain: int, ranks: Int64s,
+    offset: Int64s, size: Int64s, first: Int64s, closed: Int64s, back: Int64s,
+) -> None:  # fmt: skip
+    """The block before `end` is complete: put to each of its elements those behind it."""
+    for q in range(end - 2, max(closed[g], first[g]) - 1, -1):
+        merge(back, _place(g, q, offset, size), back, _place(g, q + 1, offset, size), operation, plain, ranks)
+    closed[g] = end
+
+
+@compiled
+def lookup_one(
+    g: int, begin: int, end: int, start: int, operation: int, plain: int, ranks: Int64s,
+    width: int, by_rows: bool, is_suffix: bool,
+    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s,
+    opened: Int64s, closed: Int64s, back: Int64s, forward: Int64s, found: Int64s, i: int,
+) -> None:  # fmt: skip
+    """The aggregate over positions [begin, end) of a window that starts at `start`, into row i of `found`."""
+    mark = (start + width - 1) // width  # the first landmark that is not before the window
+    if _label(g, begin, by_rows, offset, size, time) < mark * width:
+        if closed[g] <= begin:
+            _close(g, next[g], operation, plain, ranks, offset, size, first, closed, back)
+        merge(found, i, back, _place(g, begin, offset, size), operation, plain, ranks)
+    block = _label(g, end - 1, by_rows, offset, size, time) // width
+    if block >= mark:
+        base = 2 * g if is_suffix else 2 * _place(g, end - 1, offset, size)
+        merge(found, i, forward, base + min(block - mark, 1), operation, plain, ranks)
+
+
+@compiled
+def _insert(
+    group: Int64s, position: Int64s, is_new: Bools, added: Int64s, operation: int, plain: int, ranks: Int64s,
+    width: int, by_rows: bool, is_suffix: bool,
+    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s,
+    opened: Int64s, closed: Int64s, back: Int64s, forward: Int64s,
+) -> None:  # fmt: skip
+    for i in range(len(group)):
+        insert_one(
+            group[i], position[i], added, i, operation, plain, ranks, width, by_rows, is_suffix,
+            offset, size, first, next, time, opened, closed, back, forward,
+        )  # fmt: skip
+
+
+@compiled
+def _lookup(
+    group: Int64s, begin: Int64s, end: Int64s, start: Int64s, operation: int, plain: int, ranks: Int64s,
+    width: int, by_rows: bool, is_suffix: bool,
+    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s,
+    opened: Int64s, closed: Int64s, back: Int64s, forward: Int64s,
+) -> Int64s:  # fmt: skip
+    found = np.zeros((len(group), back.shape[1]), np.int64)
+    for i in range(len(group)):
+        if begin[i] < end[i]:
+            lookup_one(
+                group[i], begin[i], end[i], start[i], operation, plain, ranks, width, by_rows, is_suffix,
+                offset, size, first, next, time, opened, closed, back, forward, found, i,
+            )  # fmt: skip
+    return found

@@ -1,0 +1,1 @@
+"""Collective indexes: the groups whose aggregate passes a threshold, found without a look at the others."""

@@ -1,0 +1,254 @@
+"""The quantile synopsis, B-INT-QNT: any fraction over any window, exactly (Arasu and Widom, 3.3).
+
+The dyadic intervals of an interval synopsis, each with its elements in order: level n of a ring is an array as long as
+the ring, in which every complete interval of 2^n positions is sorted. An interval is merged from its halves when it is
+complete, so that an element is moved once a level: an update costs the logarithm of what is kept, as does the memory.
+
+A lookup looks for the element of a rank in the sorted runs of its window. It holds a range of candidates in every run,
+takes an element of the longest range as a guess, counts how many candidates are not larger, and drops those that cannot
+be the one. The guess lies where it would be if all runs were alike, so that a few rounds do; every fourth is the
+middle, so that it cannot take many.
+
+Elements are numbers, dates and times of up to 64 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+
+from windrow.batch.arrays import Array, Bools, Int64s, grown
+from windrow.batch.column import WIDE, Column, column, dtype_of, from_order, order_of
+from windrow.batch.compiled import compiled
+from windrow.errors import WindrowError
+from windrow.synopses.positions.elements import Arrivals, Elements, Moves, Spans, levelled, places
+from windrow.synopses.positions.interval import base_intervals
+from windrow.synopses.positions.synopsis import Kept
+from windrow.types import BINARY, DOUBLE, STRING, DecimalType, Type, is_nested
+
+_RUNS = 130  # a span has at most two a level
+_NULL = 2**63 - 1  # in the place of a null: behind everything, and never reached
+
+
+class Quantile(Kept):
+    """`fraction` is the quantile that `lookup` gives; `quantiles` gives any."""
+
+    def __init__(self, type: Type, fraction: Fraction = Fraction(1, 2)) -> None:
+        if dtype_of(type) == WIDE or is_nested(type) or type in (STRING, BINARY):
+            raise WindrowError(f"quantiles of {type} are not kept in order", "numbers of up to 18 digits and times are")
+        self._type, self._fraction = type, fraction
+        self.runs: Int64s = np.zeros(0, np.int64)  # level by level of each ring
+        self.nulls: Int64s = np.zeros(0, np.int64)  # before each position, as in a running synopsis
+        self.start: Int64s = np.zeros(0, np.int64)  # of a group's runs
+        self._used = 0
+
+    @property
+    def nbytes(self) -> int:
+        return self.runs.nbytes + self.nulls.nbytes + self.start.nbytes
+
+    def insert(self, elements: Elements, arrivals: Arrivals, values: tuple[Column, ...]) -> None:
+        valid = values[0].valid_mask()
+        self._insert(elements, arrivals, np.where(valid, order_of(values[0]), _NULL), valid)
+
+    def lookup(self, elements: Elements, spans: Spans) -> Column:
+        return self.quantiles(elements, spans, [self._fraction] * len(spans.group))
+
+    def quantiles(self, elements: Elements, spans: Spans, fractions: list[Fraction]) -> Column:
+        """The element at position max(1, ⌈φ N⌉) of each sorted window of N values; null where there are none."""
+        counts = self.counts(elements, spans)
+        ranks = [max(1, -(-f.numerator * n // f.denominator)) for f, n in zip(fractions, counts.tolist(), strict=True)]
+        return self._column(self.ranked(elements, spans, np.array(ranks, np.int64)), counts > 0)
+
+    def medians(self, elements: Elements, spans: Spans) -> Column:
+        """The middle element, or the mean of the two in the middle, as DOUBLE."""
+        counts = self.counts(elements, spans)
+        middle = [self.ranked(elements, spans, np.maximum((counts + more) // 2, 1)) for more in (1, 2)]
+        low, high = (self._column(found, counts > 0).values.astype(np.float64) for found in middle)
+        scale = 10.0**self._type.scale if isinstance(self._type, DecimalType) else 1.0
+        with np.errstate(invalid="ignore"):
+            mean = np.where(low == high, low, low / 2 + high / 2)
+        return column(DOUBLE, mean / scale, counts > 0)
+
+    def counts(self, elements: Elements, spans: Spans) -> Int64s:
+        """How many values windows have that are not null."""
+        return np.asarray(_counts(*spans, elements.offset, elements.size, self.nulls))
+
+    def ranked(self, elements: Elements, spans: Spans, ranks: Int64s) -> Int64s:
+        """The value, as an integer in order, of each rank (from 1 on); 0 for an empty window."""
+        return np.asarray(_ranked(*spans, ranks, self.start, elements.size, self.runs))
+
+    def move(self, elements: Elements, moves: Moves) -> None:
+        self.start = grown(self.start, elements.groups)
+        start, used = levelled(moves, self._used)
+        runs = np.zeros(used, np.int64) if moves.packed else grown(self.runs, used)
+        nulls = np.zeros(moves.places, np.int64) if moves.packed else grown(self.nulls, moves.places)
+        _move(*moves[:5], self.start[moves.group], start, elements.first, elements.next,
+              self.runs, runs, self.nulls, nulls)  # fmt: skip
+        self.start[moves.group] = start
+        self.runs, self.nulls, self._used = runs, nulls, used
+
+    def written(self, elements: Elements, spans: Spans) -> Mapping[str, Array]:
+        after = Spans(spans.group, spans.begin + 1, spans.end + 1)
+        nulls = [self.nulls[places(one, elements.offset, elements.size)] for one in (spans, after)]
+        return {"keys": self.runs[places(spans, self.start, elements.size)], "valid": nulls[0] == nulls[1]}
+
+    def read(self, elements: Elements, arrivals: Arrivals, arrays: Mapping[str, Array]) -> None:
+        self._insert(elements, arrivals, arrays["keys"], arrays["valid"])
+
+    def _insert(self, elements: Elements, arrivals: Arrivals, keys: Int64s, valid: Bools) -> None:
+        assert arrivals.is_new.all(), "elements of a quantile synopsis have a position each"
+        _insert(arrivals.group, arrivals.position, keys, valid, self.start, elements.offset, elements.size,
+                self.runs, self.nulls)  # fmt: skip
+
+    def _column(self, keys: Int64s, present: Bools) -> Column:
+        return from_order(self._type, [keys], present)
+
+
+class Median(Quantile):
+    """The middle of any window: `lookup` gives what SQL's MEDIAN does."""
+
+    def lookup(self, elements: Elements, spans: Spans) -> Column:
+        return self.medians(elements, spans)
+
+
+@compiled
+def insert_one(
+    g: int, p: int, key: int, is_valid: bool, start: Int64s, offset: Int64s, size: Int64s, runs: Int64s, nulls: Int64s
+) -> None:
+    """An element at position p: all intervals that end with it are merged from their halves."""
+    mask = size[g] - 1
+    nulls[offset[g] + ((p + 1) & mask)] = nulls[offset[g] + (p & mask)] + (0 if is_valid else 1)
+    runs[start[g] + (p & mask)] = key
+    level, half = 1, 1
+    while 2 * half <= size[g] and (p + 1) & (2 * half - 1) == 0:
+        below, here = start[g] + (level - 1) * size[g], start[g] + level * size[g]
+        left = below + ((p + 1 - 2 * half) & mask)
+        right, out = left + half, here + ((p + 1 - 2 * half) & mask)
+        left_end, right_end = left + half, right + half
+        while left < left_end and right < right_end:
+            if runs[left] <= runs[right]:
+                runs[out] = runs[left]
+                left += 1
+            else:
+                runs[out] = runs[right]
+                right += 1
+            out += 1
+        while left < left_end:
+            runs[out] = runs[left]
+            left += 1
+            out += 1
+        while right < right_end:
+            runs[out] = runs[right]
+            right += 1
+            out += 1
+        level, half = level + 1, 2 * half
+
+
+@compiled
+def _insert(
+    group: Int64s, position: Int64s, keys: Int64s, valid: Bools,
+    start: Int64s, offset: Int64s, size: Int64s, runs: Int64s, nulls: Int64s,
+) -> None:  # fmt: skip
+    for i in range(len(group)):
+        insert_one(group[i], position[i], keys[i], valid[i], start, offset, size, runs, nulls)
+
+
+@compiled
+def _counts(group: Int64s, begin: Int64s, end: Int64s, offset: Int64s, size: Int64s, nulls: Int64s) -> Int64s:
+    found = np.zeros(len(group), np.int64)
+    for i in range(len(group)):
+        if begin[i] < end[i]:
+            base, mask = offset[group[i]], size[group[i]] - 1
+            found[i] = end[i] - begin[i] - (nulls[base + (end[i] & mask)] - nulls[base + (begin[i] & mask)])
+    return found
+
+
+@compiled
+def _not_larger(runs: Int64s, low: int, high: int, value: int) -> int:
+    """The end of the elements of a sorted run that are not larger than a value."""
+    while low < high:
+        middle = (low + high) >> 1
+        if runs[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def rank_one(
+    g: int, begin: int, end: int, rank: int, start: Int64s, size: Int64s, runs: Int64s,
+    levels: Int64s, indexes: Int64s, low: Int64s, high: Int64s, cut: Int64s,
+) -> int:  # fmt: skip
+    """The element of a rank over one span; the arrays at the end are room to work in."""
+    count = base_intervals(begin, end, levels, indexes)
+    for r in range(count):
+        low[r] = start[g] + levels[r] * size[g] + ((indexes[r] << levels[r]) & (size[g] - 1))
+        high[r] = low[r] + (1 << levels[r])
+    left, candidates, rounds = rank, end - begin, 0  # the rank among the candidates
+    while True:
+        longest = 0
+        for r in range(1, count):
+            if high[r] - low[r] > high[longest] - low[longest]:
+                longest = r
+        length = high[longest] - low[longest]
+        if rounds & 3 == 3:
+            guess = low[longest] + length // 2
+        else:
+            guess = low[longest] + min(length - 1, (2 * left - 1) * length // (2 * candidates))
+        value = runs[guess]
+        not_larger = 0
+        for r in range(count):
+            cut[r] = _not_larger(runs, low[r], high[r], value)
+            not_larger += cut[r] - low[r]
+        if not_larger < left:
+            for r in range(count):
+                low[r] = cut[r]
+            left -= not_larger
+            candidates -= not_larger
+        else:
+            smaller = 0
+            for r in range(count):
+                cut[r] = _not_larger(runs, low[r], cut[r], value - 1) if value > -(2**63) else low[r]
+                smaller += cut[r] - low[r]
+            if smaller < left:
+                return int(value)
+            for r in range(count):
+                high[r] = cut[r]
+            candidates = smaller
+        rounds += 1
+
+
+@compiled
+def _ranked(
+    group: Int64s, begin: Int64s, end: Int64s, rank: Int64s, start: Int64s, size: Int64s, runs: Int64s
+) -> Int64s:
+    found = np.zeros(len(group), np.int64)
+    levels, indexes = np.empty(_RUNS, np.int64), np.empty(_RUNS, np.int64)
+    low, high, cut = np.empty(_RUNS, np.int64), np.empty(_RUNS, np.int64), np.empty(_RUNS, np.int64)
+    for i in range(len(group)):
+        if begin[i] < end[i]:
+            found[i] = rank_one(group[i], begin[i], end[i], rank[i], start, size, runs, levels, indexes, low, high, cut)
+    return found
+
+
+@compiled
+def _move(
+    group: Int64s, old_offset: Int64s, old_size: Int64s, new_offset: Int64s, new_size: Int64s,
+    old_start: Int64s, new_start: Int64s, first: Int64s, next: Int64s,
+    old: Int64s, new: Int64s, old_nulls: Int64s, new_nulls: Int64s,
+) -> None:  # fmt: skip
+    for i in range(len(group)):
+        if old_size[i] == 0 or new_size[i] == 0:
+            continue
+        old_mask, new_mask = old_size[i] - 1, new_size[i] - 1
+        level = 0
+        while (1 << level) <= min(old_size[i], new_size[i]):
+            target, source = new_start[i] + level * new_size[i], old_start[i] + level * old_size[i]
+            for p in range(first[group[i]], next[group[i]]):
+                new[target + (p & new_mask)] = old[source + (p & old_mask)]
+            level += 1
+        for p in range(first[group[i]], next[group[i]] + 1):
+            new_nulls[new_offset[i] + (p & new_mask)] = old_nulls[old_offset[i] + (p & old_mask)]

@@ -1,0 +1,124 @@
+"""The aggregates that synopses keep as words: how elements become rows of words, and rows of words a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from windrow.aggregates.average import decimal_averages, integer_averages
+from windrow.aggregates.integer_sum import Sums, total_of
+from windrow.batch.arrays import Int64s
+from windrow.batch.column import WIDE, Column, column, dtype_of
+from windrow.batch.dictionary import Dictionary
+from windrow.numbers.in_order import column_like
+from windrow.synopses.positions import words
+from windrow.synopses.positions.words import Layout, Words
+from windrow.types import BIGINT, DOUBLE, DecimalType, Type
+
+Elements = tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class KeptAggregate:
+    """`encode` takes columns and their length, `finish` the rows of windows.
+
+    Elements are values, or partial results of slices (`operators.aggregates.partials`): of a sum of integers the sum
+    and the count of values, of doubles the sum in two parts and the count, of a count the count.
+    """
+
+    name: str
+    empty: Layout
+    encode: Callable[[Elements, int], Words]
+    finish: Callable[[Words], Column]
+    dictionary: Dictionary | None = None  # of the strings that are compared
+
+    @property
+    def is_subtractable(self) -> bool:
+        return self.empty.operation == words.ADD
+
+    @property
+    def ranks(self) -> Int64s:
+        """The order of codes; nothing for other values."""
+        return np.zeros(0, np.int64) if self.dictionary is None else self.dictionary.ranks()
+
+
+def count(of_partials: bool = False) -> KeptAggregate:
+    """COUNT(*) and COUNT(x)."""
+    encode = words.partial_counts if of_partials else words.counts
+    return KeptAggregate("COUNT", words.COUNT_LAYOUT, encode, lambda found: Column(BIGINT, found.rows[:, 0].copy()))
+
+
+def sum_of_integers(type: Type) -> KeptAggregate:
+    """SUM of integers or decimals; one that does not fit its type is null, and comes back when values have left."""
+
+    def finish(found: Words) -> Column:
+        if found.layout.limbs == 1 and type == BIGINT:
+            return column(type, found.rows[:, 1], found.rows[:, 0] > 0)
+        sums = _sums(found)
+        total, fits = total_of(sums, type)
+        return column(type, total, fits & (sums.values > 0))
+
+    return KeptAggregate("SUM", Layout(words.ADD, 1, 1), words.integers, finish)
+
+
+def average_of_integers() -> KeptAggregate:
+    def finish(found: Words) -> Column:
+        if found.layout.limbs == 1:
+            values = found.rows[:, 0]
+            return column(DOUBLE, found.rows[:, 1] / np.maximum(values, 1), values > 0)
+        return integer_averages(_sums(found))
+
+    return KeptAggregate("AVG", Layout(words.ADD, 1, 1), words.integers, finish)
+
+
+def average_of_decimals(argument: DecimalType, type: DecimalType) -> KeptAggregate:
+    digits = type.scale - argument.scale
+    return KeptAggregate(
+        "AVG", Layout(words.ADD, 1, 1), words.integers, lambda found: decimal_averages(_sums(found), digits, type)
+    )
+
+
+def sum_of_doubles() -> KeptAggregate:
+    """SUM of FLOAT or DOUBLE: the exact sum, rounded once."""
+
+    def finish(found: Words) -> Column:
+        return column(DOUBLE, words.as_doubles(found.rows, found.layout), found.rows[:, 0] > 0)
+
+    return KeptAggregate("SUM", Layout(words.ADD, 1, 0), words.doubles, finish)
+
+
+def average_of_doubles() -> KeptAggregate:
+    def finish(found: Words) -> Column:
+        values = found.rows[:, 0]
+        total = words.as_doubles(found.rows, found.layout)
+        return column(DOUBLE, total / np.maximum(values, 1), values > 0)
+
+    return KeptAggregate("AVG", Layout(words.ADD, 1, 0), words.doubles, finish)
+
+
+def minimum(type: Type, dictionary: Dictionary | None = None) -> KeptAggregate:
+    return _extremum("MIN", words.LEAST, type, dictionary)
+
+
+def maximum(type: Type, dictionary: Dictionary | None = None) -> KeptAggregate:
+    return _extremum("MAX", words.GREATEST, type, dictionary)
+
+
+def _extremum(name: str, operation: int, type: Type, dictionary: Dictionary | None) -> KeptAggregate:
+    """The dictionary is that of the strings, and given for nothing else."""
+    like = Column(type, np.zeros(0, dtype_of(type)), None, dictionary)
+
+    def finish(found: Words) -> Column:
+        keys = [np.ascontiguousarray(found.rows[:, word]) for word in range(1, found.rows.shape[1])]
+        return column_like(like, keys, found.rows[:, 0] > 0)
+
+    limbs = 2 if dtype_of(type) == WIDE else 1
+    return KeptAggregate(
+        name, Layout(operation, 1, limbs), lambda values, _: words.extremes(operation, values), finish, dictionary
+    )
+
+
+def _sums(found: Words) -> Sums:
+    return Sums(words.as_limbs(found.rows, found.layout), found.rows[:, 0])

@@ -1,0 +1,1 @@
+"""Synopses of groups that keep no positions."""

@@ -1,0 +1,354 @@
+"""The checkpoint of an engine on shards: what is damaged is named, what nobody needs is gone, nothing grows."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs
+import pytest
+
+from support.interrupted import over_time
+from support.shard_runs import ShardsInProcess
+from windrow.errors import CheckpointError
+from windrow.runtime.local import Engine
+from windrow.runtime.shards.batch_spec import BatchSpec
+from windrow.runtime.shards.messages import Done
+from windrow.runtime.shards.storage import checkpoint as checkpoints
+from windrow.runtime.shards.storage import disk_cache, shard_state, worker_memory
+from windrow.runtime.shards.storage.bundles import Folder
+from windrow.runtime.shards.storage.manifests import read_manifest
+from windrow.runtime.shards.storage.shard_state import KEPT, read_state
+from windrow.runtime.shards.storage.worker_memory import WorkerMemory
+from windrow.state import batches
+
+STREAM = "CREATE STREAM a (t TIMESTAMP, k BIGINT, s STRING) TIMESTAMP BY t"
+TEXTS = {
+    "counted": "SELECT s, COUNT(*) AS n FROM a [RANGE 3 SECONDS] GROUP BY s",
+    "extremes": "SELECT k, MIN(s) AS low, MAX(s) AS high FROM a [RANGE 3 SECONDS] GROUP BY k",
+    "middle": "SELECT k, MAX(s) AS high, COUNT(DISTINCT s) AS n FROM a [ROWS 20] GROUP BY k",
+    "different": "SELECT DISTINCT s FROM a [RANGE 2 SECONDS]",
+    "first": "SELECT s, k FROM a [RANGE 3 SECONDS] ORDER BY s LIMIT 3",
+    "newest": "SELECT s, k FROM a [ROWS 5] WHERE s <> 'string 7'",
+    "pairs": "SELECT x.s, y.k FROM a [RANGE 2 SECONDS] AS x, a [RANGE 3 SECONDS] AS y WHERE x.s = y.s AND x.k < y.k",
+    "named": "SELECT a.s, known.name FROM a [RANGE 2 SECONDS], known WHERE a.k = known.k",
+}
+
+
+def rows(second: int, texts: list[str]) -> list[dict[str, Any]]:
+    return [{"t": 1_000_000 * second + 1_000 * place, "k": place % 5, "s": text} for place, text in enumerate(texts)]
+
+
+def stepped(engine: ShardsInProcess, seconds: range) -> None:
+    for second in seconds:
+        engine.push("a", rows(second, [f"string {(second * 7 + place) % 90}" for place in range(20)]))
+        engine.step()
+
+
+def an_engine(place: Path | str, shards: int = 2) -> ShardsInProcess:
+    engine = ShardsInProcess(shards, checkpoint=str(place))
+    if not engine.queries:
+        engine.sql(STREAM)
+        engine.sql("CREATE TABLE known (k BIGINT, name STRING)")
+        engine.sql("INSERT INTO known VALUES (1, 'one'), (2, 'two')")
+        for name in ("counted", "named"):
+            engine.sql(f"CREATE QUERY {name} AS {TEXTS[name]}")
+    return engine
+
+
+def files(place: Path, under: str) -> list[Path]:
+    return sorted(path for path in (place / "windrow" / under).iterdir())
+
+
+@pytest.mark.parametrize("under", ["pieces", "manifests"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_state_that_is_damaged_or_missing_is_named(tmp_path: Path, under: str, missing: bool) -> None:
+    stepped(an_engine(tmp_path), range(5))
+    broken = files(tmp_path, under)[-1]
+    _break(broken, missing)
+    KEPT.clear()
+    with pytest.raises(CheckpointError, match=f"{under}/{broken.name} of the checkpoint") as caught:
+        stepped(an_engine(tmp_path), range(5, 7))
+    assert "restore the checkpoint from a copy" in str(caught.value)
+
+
+@pytest.mark.parametrize("under", ["statements", "plans", "commits"])
+def test_records_that_are_damaged_are_named(tmp_path: Path, under: str) -> None:
+    stepped(an_engine(tmp_path), range(3))
+    broken = files(tmp_path, under)[-1]
+    _break(broken, False)
+    with pytest.raises(CheckpointError, match=f"{under}/{broken.name} of the checkpoint is damaged"):
+        an_engine(tmp_path)
+
+
+def _break(file: Path, missing: bool) -> None:
+    if missing:
+        file.unlink()
+        return
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 0x40
+    file.write_bytes(content)
+
+
+def test_what_is_in_memory_can_be_lost_at_any_time(tmp_path: Path) -> None:
+    kept, lost = an_engine(tmp_path / "kept"), an_engine(tmp_path / "lost")
+    for second in range(8):
+        stepped(kept, range(second, second + 1))
+        KEPT.clear()
+        stepped(lost, range(second, second + 1))
+        KEPT.clear() if second % 2 else None
+    for name in ("counted", "named"):
+        assert over_time(kept[name].changes()) == over_time(lost[name].changes())
+
+
+@pytest.mark.parametrize("field, value", [("format", 1), ("windrow", "0.0.1")])
+def test_a_checkpoint_of_another_version_is_refused(tmp_path: Path, field: str, value: object) -> None:
+    stepped(an_engine(tmp_path), range(2))
+    described = tmp_path / "windrow" / "format"
+    described.write_text(json.dumps({**json.loads(described.read_text()), field: value}))
+    with pytest.raises(CheckpointError, match="the checkpoint was written by Windrow"):
+        an_engine(tmp_path)
+    described.write_text("{")
+    with pytest.raises(CheckpointError, match="format of the checkpoint is damaged"):
+        an_engine(tmp_path)
+
+
+def test_state_of_another_plan_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version of the code that names an operator's state in another way must not start it anew."""
+    stepped(an_engine(tmp_path), range(3))
+    KEPT.clear()
+    monkeypatch.setattr("windrow.runtime.shards.running.plan_digest", lambda plan: "another")
+    with pytest.raises(CheckpointError, match="does not fit the running plan: it has no node/"):
+        stepped(an_engine(tmp_path), range(3, 4))
+
+
+def test_a_checkpoint_keeps_its_number_of_shards_and_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    stepped(an_engine(tmp_path, 2), range(2))
+    with caplog.at_level(logging.WARNING, "windrow"):
+        assert an_engine(tmp_path, 3).shards == 2
+    assert "the checkpoint has 2 shards and keeps them; 3 were asked for" in caplog.text
+
+
+def test_sources_and_state_of_different_times_are_refused(tmp_path: Path) -> None:
+    stepped(an_engine(tmp_path), range(3))
+    engine = an_engine(tmp_path)
+
+    def nothing(spec: BatchSpec) -> list[Done]:
+        raise AssertionError("it must not run")
+
+    engine.micro_batch(2, nothing)  # Spark did not hear that it was committed: there is nothing to do
+    with pytest.raises(CheckpointError, match="micro-batch 0 again, but 2 has been committed"):
+        engine.micro_batch(0, nothing)
+    with pytest.raises(CheckpointError, match="goes on with micro-batch 7, but the last one committed is 2"):
+        engine.micro_batch(7, nothing)
+
+
+def test_a_new_stage_has_the_tables_that_were_there(tmp_path: Path) -> None:
+    """Queries of one stage only, then one that reads a table at its second stage."""
+    engine = an_engine(tmp_path)
+    stepped(engine, range(3))
+    engine.sql(
+        "CREATE QUERY late AS SELECT q.n, known.name FROM (SELECT s, COUNT(*) AS n FROM a [RANGE 3 SECONDS] GROUP BY s)"
+        " AS q, known WHERE q.n = known.k"
+    )
+    stepped(engine, range(3, 9))
+    assert {row["name"] for row in engine["late"].answer().to_pylist()} <= {"one", "two"}
+    assert len(engine["late"].answer())
+
+
+def test_a_table_that_is_created_again_is_empty(tmp_path: Path) -> None:
+    engine = an_engine(tmp_path)
+    stepped(engine, range(2))
+    engine.sql("DROP QUERY named")
+    engine.sql("DROP TABLE known")
+    engine.sql("CREATE TABLE known (k BIGINT, name STRING)")
+    engine.sql("INSERT INTO known VALUES (3, 'three')")
+    engine.sql(f"CREATE QUERY named AS {TEXTS['named']}")
+    stepped(engine, range(2, 5))
+    assert {row["name"] for row in engine["named"].answer().to_pylist()} == {"three"}
+
+
+def test_a_part_of_a_sink_that_a_dead_attempt_left_is_gone(tmp_path: Path) -> None:
+    engine = an_engine(tmp_path / "checkpoint")
+    engine.sql(f"CREATE QUERY none AS SELECT k FROM a [RANGE 1 SECOND] WHERE k > 99 INTO json('{tmp_path}/sink')")
+    stale = tmp_path / "sink" / "part-000000000-001.json"
+    stale.parent.mkdir(exist_ok=True)
+    stale.write_text("{}")
+    stepped(engine, range(2))
+    assert not list(stale.parent.iterdir())
+
+
+def test_disk_use_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checkpoint is as large after 300 batches as after 150; statements that are over go too."""
+    monkeypatch.setattr(checkpoints, "KEPT_BATCHES", 40)
+    monkeypatch.setattr(checkpoints, "SWEPT_EVERY", 10)
+    engine = an_engine(tmp_path)
+    sizes: list[tuple[int, int]] = []
+    for second in range(300):
+        engine.sql(f"INSERT INTO known VALUES ({second + 10}, 'x')")
+        engine.sql(f"DELETE FROM known WHERE k = {second + 10}")
+        if second % 20 == 0:
+            engine.sql(f"CREATE QUERY passing AS {TEXTS['newest']}")
+        if second % 20 == 10:
+            engine.sql("DROP QUERY passing")
+        stepped(engine, range(second, second + 1))
+        if second % 50 == 49:
+            every = [path for path in tmp_path.rglob("*") if path.is_file() and path.parent.name != "statements"]
+            sizes.append((len(every), sum(path.stat().st_size for path in every)))
+    (early_files, early_bytes), (late_files, late_bytes) = sizes[2], sizes[-1]
+    assert late_files <= early_files + 10
+    assert late_bytes <= 1.1 * early_bytes
+    assert len(files(tmp_path, "statements")) < 50, "queries that came and went"
+    assert len(files(tmp_path, "plans")) < 3
+
+
+def test_a_dictionary_forgets_strings_that_nobody_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ever new strings: answers as in the local engine, which never forgets, and a dictionary that does not grow."""
+    monkeypatch.setattr(shard_state, "FEWEST_STRINGS", 256)
+    monkeypatch.setattr(batches, "SMALL", 64)
+    shards, local = ShardsInProcess(2, checkpoint=str(tmp_path)), Engine()
+    for engine in (shards, local):
+        engine.sql(STREAM)
+        engine.sql("CREATE TABLE known (k BIGINT, name STRING, PRIMARY KEY (k)) NON RETROACTIVE")
+        engine.sql("INSERT INTO known VALUES (1, 'one'), (2, 'two')")
+        for name, text in TEXTS.items():
+            engine.sql(f"CREATE QUERY {name} AS {text}")
+    sizes = []
+    for second in range(80):
+        texts = [f"{'unusual' if place % 3 else 'string'} {second * 80 + place}" for place in range(100)]
+        for engine in (shards, local):
+            engine.push("a", rows(second, texts))
+            engine.step()
+        sizes.append(max(_dictionary(shards, shard) for shard in range(2)))
+    for name in TEXTS:
+        assert over_time(shards[name].changes()) == over_time(local[name].changes()), name
+    assert max(sizes) < 3_000, max(sizes)
+    assert len(local.dictionary) > 6_000
+
+
+def _dictionary(engine: ShardsInProcess, shard: int) -> int:
+    assert engine._last is not None
+    version = engine._last.versions[1, shard]
+    state = read_state(engine.folder, version, engine._plan, 1, shard_state.Shard(shard, 2))
+    return len(state.dictionary)
+
+
+def test_answers_can_be_asked_of_a_dictionary_with_gaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_state, "FEWEST_STRINGS", 16)
+    engine = an_engine(tmp_path)
+    for second in range(10):
+        engine.push("a", rows(second, [f"only in {second}"] * 3))
+        engine.step()
+    assert engine["counted"].answer().column("s").to_pylist()[-1].startswith("only in")
+    assert isinstance(engine["counted"].answer(), pa.Table)
+
+
+@pytest.fixture
+def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A checkpoint on a file system that is not this machine's: `far://` counts what is read from it."""
+
+    def opened(folder: Folder) -> tuple[pa.fs.FileSystem, str]:
+        return pa.fs.SubTreeFileSystem(str(tmp_path / "far"), pa.fs.LocalFileSystem()), folder.uri.split("://")[1]
+
+    (tmp_path / "far").mkdir()
+    monkeypatch.setattr(Folder, "_open", opened)
+    monkeypatch.setenv("WINDROW_CACHE", str(tmp_path / "near"))
+    return "far://checkpoint"
+
+
+def test_a_far_checkpoint_is_read_through_a_cache_on_the_disk(
+    far: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache that is there saves reading, one that is damaged or gone is made again, and answers are the same."""
+    near, there = an_engine(tmp_path / "undisturbed"), an_engine(far)
+    fetched: list[str] = []
+    read = Folder.read
+
+    def counting(folder: Folder, name: str) -> bytes:
+        if name.startswith("pieces/"):
+            fetched.append(name)
+        return read(folder, name)
+
+    monkeypatch.setattr(Folder, "read", counting)
+    cached = tmp_path / "near"
+    for second in range(8):
+        stepped(near, range(second, second + 1))
+        KEPT.clear()
+        stepped(there, range(second, second + 1))
+        bundles = [path for path in cached.rglob("*") if path.is_file() and "pieces" in path.name]
+        assert bundles
+        if second == 3:
+            assert not fetched, "all that is read was written here"
+            for path in bundles:
+                _break(path, False)
+        if second == 4:
+            assert fetched, "what was damaged is fetched"
+            fetched.clear()
+            for path in bundles:
+                path.unlink()
+        if second == 5:
+            assert fetched, "what was gone is fetched"
+    for name in ("counted", "named"):
+        assert over_time(near[name].changes()) == over_time(there[name].changes())
+
+
+def test_a_cache_does_not_outgrow_its_bound(far: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_cache, "CACHE_BYTES", 100_000)
+    stepped(an_engine(far), range(12))
+    assert sum(path.stat().st_size for path in (tmp_path / "near").rglob("*") if path.is_file()) <= 100_000
+
+
+@dataclass
+class Sized:
+    size: int
+
+
+def test_a_worker_keeps_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_memory, "KEPT_BYTES", 100)
+    memory = WorkerMemory[Sized]()
+    for shard in range(4):
+        memory.put(("here", 1, shard), 7, f"token {shard}", Sized(40))
+    assert memory.size == 80, "the two that were used last"
+    assert memory.take(("here", 1, 0), "token 0") is None
+    assert memory.take(("here", 1, 3), "another token") is None, "it went on elsewhere"
+    assert memory.take(("here", 1, 2), "token 2") == Sized(40)
+    memory.put(("here", 1, 2), 8, "large", Sized(101))
+    assert not len(memory), "one that is larger than all it may keep is read back every time"
+
+
+def test_a_worker_drops_what_went_on_elsewhere() -> None:
+    memory = WorkerMemory[Sized]()
+    memory.put(("here", 1, 0), 7, "a", Sized(1))
+    memory.put(("there", 1, 0), 7, "b", Sized(1))
+    memory.put(("here", 1, 1), 8, "c", Sized(1))
+    assert len(memory) == 3, "batch 8 may still ask for what batch 7 left"
+    memory.put(("here", 1, 1), 9, "d", Sized(1))
+    assert memory.take(("here", 1, 0), "a") is None
+    assert memory.take(("there", 1, 0), "b") == Sized(1)
+
+
+def test_a_dictionary_is_written_in_few_pieces_and_not_again_and_again(tmp_path: Path) -> None:
+    """New strings in every batch: what is written for them in all is a few times what they are."""
+    engine = an_engine(tmp_path, shards=1)
+    for second in range(64):
+        engine.push("a", rows(second, [f"string {second}.{place}" for place in range(20)]))
+        engine.step()
+        assert engine._last is not None
+        manifest = read_manifest(engine.folder, engine._last.versions[1, 0])
+        pieces = [address for name, address in manifest.pieces.items() if name.startswith("dictionary/")]
+        assert len(pieces) <= 8
+        assert sum(manifest.bundles.values()) <= 4 * manifest.size, "bundles of little use are written anew"
+
+
+def test_a_worker_stays_within_its_memory_while_a_window_slides() -> None:
+    """In a process of its own, which has to do with both shards: `docs/guide/recovery.md` states the bound."""
+    run = [sys.executable, str(Path(__file__).parents[2] / "support" / "memory_run.py"), "400000"]
+    told = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
+    assert told["rows"] > 300_000
+    assert told["process"] <= 1500e6 + 4 * told["state"]

@@ -1,0 +1,145 @@
+"""The answer law: at every instant, the answer is what the same query gives over the rows its windows show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import duckdb
+import pytest
+from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import strategies as st
+
+from support.features import EXPECTED, features
+from support.generated_streams import FILL, SCHEMAS, SECOND, START, TABLE, all_streams
+from support.local_runs import answers, feed
+from support.own_aggregates import OWN
+from support.plans import DECLARATIONS
+from support.queries import queries
+from support.sql_oracle import Row, answer_at, is_approximate, stream_order
+from windrow.cql import compile_query
+from windrow.errors import CqlMeaningError, WindrowError
+from windrow.plan.nodes import AppendOnly, Node, OutputStream, Stream
+from windrow.plan.printer import query_text
+from windrow.runtime.local import Engine, Query
+
+REACHED: Counter[str] = Counter()  # by the tests of generated queries in this process
+
+
+def instants(plan: Node, streams: dict[str, list[Row]], chosen: Sequence[int]) -> list[int]:
+    """Half seconds and the ticks before them, from the first row of the streams that the query reads on."""
+    read = {node.name for node in plan.walk() if isinstance(node, Stream)}
+    first = min((row["ts"] for name in read for row in streams[name]), default=None)
+    if first is None:
+        return []
+    moments = [START + half * SECOND // 2 for half in chosen]
+    moments += [moment - 1 for moment in moments]
+    return sorted({moment for moment in moments if moment >= first})
+
+
+@settings(max_examples=1200, suppress_health_check=list(HealthCheck))
+@given(
+    texts=st.lists(queries(outputs=False), min_size=3, max_size=3, unique=True),
+    streams=all_streams(),
+    delays=st.lists(st.integers(0, 4), max_size=5),
+    cuts=st.lists(st.integers(0, 24), max_size=6),
+    chosen=st.lists(st.integers(0, 40), min_size=1, max_size=3),
+    strategy=st.sampled_from(["upa", "direct", "nt"]),
+    optimizer=st.sampled_from(["on", "off"]),
+)
+def test_generated_queries(
+    texts: list[str],
+    streams: dict[str, list[Row]],
+    delays: list[int],
+    cuts: list[int],
+    chosen: list[int],
+    strategy: str,
+    optimizer: str,
+) -> None:
+    """A few queries beside each other in one engine, over the same streams; rows may come out of order."""
+    check(texts, streams, delays, cuts, chosen, strategy, optimizer)
+
+
+WINDOWS_OF_LIVES = {
+    "Range": "[RANGE 3 SECONDS]",
+    "RangeAgo": "[RANGE FROM 4 SECONDS TO 2 SECONDS AGO]",
+    "Rows": "[ROWS 3]",
+    "RowsAgo": "[ROWS FROM 4 TO 2 AGO]",
+    "Latest": "[PARTITION BY a, b WHERE v > 1]",
+    "Since": "[SINCE '2026-01-01 00:00:05']",
+    "Between": "[FROM '2026-01-01 00:00:03' TO '2026-01-01 00:00:07.5']",
+    "Now": "[NOW]",
+}
+
+
+@pytest.mark.parametrize("window", WINDOWS_OF_LIVES.values(), ids=WINDOWS_OF_LIVES)
+@settings(max_examples=10)
+@given(
+    streams=all_streams(),
+    cuts=st.lists(st.integers(0, 24), max_size=6),
+    chosen=st.lists(st.integers(0, 40), min_size=1, max_size=3),
+    strategy=st.sampled_from(["upa", "direct", "nt"]),
+)
+def test_windows_over_rows_with_lifetimes(
+    window: str, streams: dict[str, list[Row]], cuts: list[int], chosen: list[int], strategy: str
+) -> None:
+    texts = ["SELECT a, v FROM readings {}", "SELECT b, COUNT(*), SUM(v) FROM readings {} GROUP BY b"]
+    check([text.format(window) for text in texts], streams, [], cuts, chosen, strategy, "on")
+
+
+def check(
+    texts: Sequence[str],
+    streams: dict[str, list[Row]],
+    delays: list[int],
+    cuts: list[int],
+    chosen: list[int],
+    strategy: str,
+    optimizer: str,
+) -> None:
+    engine = Engine(aggregates=OWN)
+    slack = f" SLACK {max(delays) * 500} MILLISECONDS;" if any(delays) else ";"
+    declarations = "".join(f"{one}{slack if 'STREAM' in one else ';'}" for one in DECLARATIONS.split(";")[:-1])
+    engine.sql(f"{declarations} {FILL} SET strategy = {strategy}; SET optimizer = {optimizer}")
+    running = [found for text in texts if (found := started(engine, text)) is not None]
+    assume(running)
+    ordered = {name: stream_order(of, ["a"] if name == "t" else []) for name, of in streams.items()}
+    known = {**ordered, "r": TABLE, "n": TABLE}
+    feed(engine, ordered, SCHEMAS, [START + cut * SECOND // 2 for cut in cuts], [half * SECOND // 2 for half in delays])
+    assert not any(of["late"] or of["rejected"] for of in engine.status()["streams"].values())
+    if any(delays):
+        REACHED["disorder"] += 1
+    for plan, query in running:
+        moments = instants(plan, streams, chosen)
+        for moment, found in zip(moments, answers(query, moments), strict=True):
+            try:
+                expected = answer_at(plan, known, SCHEMAS, moment)
+            except (duckdb.OutOfRangeException, duckdb.ConversionException):
+                continue
+            assert found == expected, f"at {(moment - START) / SECOND} s: {query_text(plan)}"
+        REACHED.update(["cases", *features(plan)])
+
+
+def started(engine: Engine, text: str) -> tuple[Node, Query] | None:
+    """A query that has begun to run; None for one that has no answers to compare with, or is not run."""
+    try:
+        plan = compile_query(text, engine.session.catalog)
+    except CqlMeaningError:
+        return None
+    if is_approximate(plan) or any(isinstance(node, OutputStream | AppendOnly) for node in plan.walk()):
+        return None
+    try:
+        return plan, engine.query(text)
+    except WindrowError as error:
+        event(f"not run: {error.message}")
+        return None
+
+
+def test_generated_queries_reach_the_whole_language() -> None:
+    """What the tests above have just tried: so many cases, and each thing in enough of them."""
+    if not REACHED["cases"]:
+        pytest.skip("the generated queries have not been run before")
+    if settings.get_current_profile_name() != "default":
+        pytest.skip("this profile tries fewer, or others")
+    missed = {word: REACHED[word] for word, least in EXPECTED.items() if REACHED[word] < least}
+    assert not missed
+    assert REACHED["cases"] >= 2_000

@@ -1,0 +1,96 @@
+"""Queries that start together and share slices: each gives what it gives alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.generated_streams import START
+from support.local_runs import answers, feed
+from support.shard_runs import ShardsInProcess
+from support.sql_oracle import Row
+from support.sub_windows import DECLARATION, HALF, SCHEMA, moments_of, streams
+from windrow.plan.slice_nodes import SharedSlices
+from windrow.runtime.local import Engine
+from windrow.sharing.shared_slices import with_shared_slices
+from windrow.sharing.slices import with_slices
+
+lists = st.sampled_from(
+    ["COUNT(*) AS n, AVG(x) AS a", "MAX(x) AS m, SUM(w) AS t", "SUM(w) AS t, AVG(w) AS a, MIN(y) AS y, COUNT(y) AS n"]
+)
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> str:
+    """Half seconds; slides that divide the length, and some that do not."""
+    slide, times, off = draw(st.integers(1, 4)), draw(st.integers(1, 5)), draw(st.sampled_from([0, 0, 0, 1]))
+    ago = draw(st.sampled_from([0, 0, slide]))
+    length = slide * times + off + ago
+    extent = (
+        f"FROM {length * 500} MILLISECONDS TO {ago * 500} MILLISECONDS AGO" if ago else f"{length * 500} MILLISECONDS"
+    )
+    return f"[RANGE {extent} SLIDE {slide * 500} MILLISECONDS]"
+
+
+def run(
+    texts: list[str], rows: list[Row], cuts: list[int], strategy: str, moments: list[int], shards: int = 0
+) -> list[list[Counter[Any]]]:
+    engine: Any = ShardsInProcess(shards, forgetful=True) if shards else Engine()
+    engine.sql(f"{DECLARATION} SET strategy = {strategy}")
+    queries = [engine.query(text, name=f"q{number}") for number, text in enumerate(texts)]
+    feed(engine, {"s": rows}, {"s": SCHEMA}, [START + cut * HALF for cut in cuts])
+    found = [answers(query, moments) for query in queries]
+    engine.close()
+    return found
+
+
+@settings(max_examples=120)
+@given(
+    rows=streams(most=60),
+    asked=st.lists(windows(), min_size=2, max_size=5),
+    chosen=lists,
+    keys=st.sampled_from(["", "k"]),
+    selected=st.booleans(),
+    cuts=st.lists(st.integers(0, 24), max_size=6),
+    strategy=st.sampled_from(["upa", "direct", "nt"]),
+    shards=st.sampled_from([0, 0, 1, 3]),
+)
+def test_each_gives_what_it_gives_alone(
+    rows: list[Row],
+    asked: list[str],
+    chosen: str,
+    keys: str,
+    selected: bool,
+    cuts: list[int],
+    strategy: str,
+    shards: int,
+) -> None:
+    key, group = ("k, ", " GROUP BY k") if keys else ("", "")
+    where = " WHERE x <> 1" if selected else ""
+    source = "(SELECT ts, k, x, y, CAST(x AS DOUBLE) / 3 AS w FROM s {}) AS q"
+    texts = [f"SELECT {key}{chosen} FROM {source.format(window)}{where}{group}" for window in asked]
+    moments = moments_of(rows)
+    together = run(texts, rows, cuts, strategy, moments, shards)
+    assert together == [run([text], rows, [], "upa", moments)[0] for text in texts]
+
+
+def test_slices_of_a_width_are_made_from_the_widest_that_divide_it() -> None:
+    engine = Engine()
+    engine.sql(DECLARATION)
+    asked = [
+        "60 SECONDS SLIDE 10",
+        "40 SECONDS SLIDE 20",
+        "60 SECONDS SLIDE 15",
+        "5 MINUTES SLIDE 60",
+        "61 SECONDS SLIDE 10",
+    ]
+    texts = [f"SELECT k, COUNT(*) AS n{i} FROM s [RANGE {one} SECONDS] GROUP BY k" for i, one in enumerate(asked)]
+    plans = [with_slices(engine.query(text).plan) for text in texts]
+    shared = with_shared_slices(plans)
+    assert shared is not None
+    widths = [[node.width // 1_000_000 for node in plan.walk() if isinstance(node, SharedSlices)] for plan in shared]
+    assert widths == [[10], [20, 10], [15], [60, 20, 10], []]
+    assert with_shared_slices(plans[:1]) is None

@@ -1,0 +1,75 @@
+"""The shards of an engine without Spark: the same tasks and messages, grouped here instead of by a shuffle."""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from windrow.clock import Clock
+from windrow.runtime.shards import messages, shard
+from windrow.runtime.shards.batch_spec import BatchSpec
+from windrow.runtime.shards.driver import Driver
+from windrow.runtime.shards.messages import Done
+from windrow.runtime.shards.router import route
+from windrow.runtime.shards.storage.shard_state import KEPT
+from windrow.sources.readers import rows_table, tables_of
+
+
+class ShardsInProcess(Driver):
+    """Rows are pushed, `step` is a micro-batch. `forgetful` workers have nothing in memory from batch to batch."""
+
+    def __init__(
+        self,
+        shards: int,
+        forgetful: bool = False,
+        tasks: int = 2,
+        checkpoint: str | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._scratch = tempfile.TemporaryDirectory(prefix="windrow-")
+        super().__init__(checkpoint or self._scratch.name, shards, clock)
+        self._forgetful, self._tasks = forgetful, tasks
+        self._waiting: list[tuple[str, pa.Table]] = []
+
+    def push(self, stream: str, rows: Any) -> None:
+        rows = rows_table(rows) if isinstance(rows, list) else rows
+        self._waiting += [(self._stream(stream).name.lower(), table) for table in tables_of(rows, 1 << 30)]
+
+    def step(self) -> None:
+        rows, self._waiting = self._waiting, []
+        self.micro_batch(self.next_number, self._job(rows))
+
+    def run(self) -> None:
+        self.finish(set(), self._job([]))
+
+    def close(self) -> None:
+        self._scratch.cleanup()
+
+    def _job(self, rows: Sequence[tuple[str, pa.Table]]) -> Callable[[BatchSpec], list[Done]]:
+        def job(spec: BatchSpec) -> list[Done]:
+            return in_process([packed(rows[task :: self._tasks]) for task in range(self._tasks)], spec, self._forgetful)
+
+        return job
+
+
+def packed(rows: Sequence[tuple[str, pa.Table]]) -> pa.RecordBatch:
+    blobs = [messages.table_to_bytes(table) for _, table in rows]
+    columns = [[name for name, _ in rows], ["blob"] * len(rows), [""] * len(rows)]
+    arrays = [*(pa.array(column, pa.string()) for column in columns), pa.array(blobs, pa.binary())]
+    return pa.RecordBatch.from_arrays(arrays, names=["source", "how", "what", "blob"])
+
+
+def in_process(tasks: Sequence[pa.RecordBatch], spec: BatchSpec, forgetful: bool = False) -> list[Done]:
+    moving = pa.concat_tables(
+        pa.Table.from_batches(batches) for task in tasks if (batches := list(route(spec, [task])))
+    )
+    for stage in range(1, spec.plan.stages + 1):
+        if forgetful:
+            KEPT.clear()
+        groups = [moving.filter(pa.compute.equal(moving["slot"], slot)) for slot in messages.slots(spec.plan.shards)]
+        moving = pa.concat_tables(shard.step(spec, stage, group.combine_chunks()) for group in groups)
+    return [pickle.loads(body) for body in moving["body"].to_pylist()]
