@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.sql_oracle import Row
 from support.sub_windows import SlidingWindow, Way, answers_of, moments_of, sliding_windows, streams, ways
 from windrow.aggregates.sketches.rank_blocks import RankBlocks
-from windrow.operators.groups.slice_summaries import Counters
+from windrow.aggregates.sketches.slice_counters import SliceCounters
 from windrow.runtime.local import Engine
 
 USUAL = Way((), "upa", "on", 0)
@@ -90,7 +90,7 @@ def test_ranks_of_what_is_kept(slices: list[list[int]], error: Fraction) -> None
     firsts = np.cumsum([0, *map(len, counted)])[:-1]
     counts = np.array([count for one in counted for _, count in one])
     owner = np.repeat(np.arange(len(slices)), [len(one) for one in counted])
-    kept = RankBlocks(error)(Counters(owner, counts, firsts))
+    kept = RankBlocks(error)(SliceCounters(owner, counts, firsts))
     flat = [value for one in counted for value, _ in one]
     for number, values in enumerate(slices):
         own = [(flat[p], w) for p, w in zip(kept.places, kept.counts, strict=True) if owner[p] == number]

@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 from windrow.batch.arrays import Bools
 from windrow.batch.batch import Batch, Segment
 from windrow.batch.column import Column
-from windrow.state.snapshot import Part, Piece, Snapshot, restore_parts, snapshot_parts
+from windrow.state.snapshot import Piece, Snapshot
 
 Predicate = Callable[[Batch], Bools]  # True where SQL's condition is true; false and null are False
 Expression = Callable[[Batch], Column]
@@ -41,26 +41,3 @@ class Operator(Protocol[SomeState]):
     def fresh_state(self) -> SomeState: ...
 
     def step(self, state: SomeState, inputs: Sequence[Batch], segment: Segment) -> Batch: ...
-
-
-class Parts:
-    """A state made of named parts."""
-
-    def parts(self) -> Mapping[str, Part]:
-        raise NotImplementedError
-
-    def snapshot(self, known: Container[str] = ()) -> Snapshot:
-        return snapshot_parts(self.parts(), known)
-
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        restore_parts(self.parts(), pieces)
-
-
-class Nothing(Parts):
-    """The state of an operator that needs none."""
-
-    def __len__(self) -> int:
-        return 0
-
-    def parts(self) -> Mapping[str, Part]:
-        return {}

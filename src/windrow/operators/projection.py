@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windrow.batch.batch import Batch, Segment
-from windrow.operators.operator import Expression, Nothing
+from windrow.operators.operator import Expression
+from windrow.state.snapshot import NoState
 
 
 @dataclass(frozen=True)
 class Projection:
     expressions: tuple[Expression, ...]
 
-    def fresh_state(self) -> Nothing:
-        return Nothing()
+    def fresh_state(self) -> NoState:
+        return NoState()
 
-    def step(self, state: Nothing, inputs: Sequence[Batch], segment: Segment) -> Batch:
+    def step(self, state: NoState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
         return rows.with_columns(tuple(expression(rows) for expression in self.expressions))

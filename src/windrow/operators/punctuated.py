@@ -25,11 +25,10 @@ from windrow.batch.key_table import ABSENT, KeyTable
 from windrow.batch.words import words_of
 from windrow.operators.groups.group_by import GroupBy, GroupByState
 from windrow.operators.joins.join import Join, JoinState
-from windrow.operators.operator import Parts
 from windrow.operators.windows.partition_window import PartitionWindow, PartitionWindowState, PredicateWindow
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Part, Piece
+from windrow.state.snapshot import Part, Parts, Piece
 from windrow.state.structure import Structure
 
 

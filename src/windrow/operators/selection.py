@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windrow.batch.batch import Batch, Segment
-from windrow.operators.operator import Nothing, Predicate
+from windrow.operators.operator import Predicate
+from windrow.state.snapshot import NoState
 
 
 @dataclass(frozen=True)
 class Selection:
     predicate: Predicate
 
-    def fresh_state(self) -> Nothing:
-        return Nothing()
+    def fresh_state(self) -> NoState:
+        return NoState()
 
-    def step(self, state: Nothing, inputs: Sequence[Batch], segment: Segment) -> Batch:
+    def step(self, state: NoState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
         mask = self.predicate(rows)
         return rows if mask.all() else rows.take(mask)

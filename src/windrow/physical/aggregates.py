@@ -30,10 +30,10 @@ from windrow.aggregates.partials import CountPartial, ExtremumPartial, FloatPart
 from windrow.aggregates.sketches.distinct_registers import DistinctRegisters
 from windrow.aggregates.sketches.frequent import FrequentItems, LargeShare, TopList
 from windrow.aggregates.sketches.rank_blocks import RankBlocks
+from windrow.aggregates.sketches.slice_counters import Cut
 from windrow.batch.column import WIDE, dtype_of
 from windrow.batch.dictionary import Dictionary
 from windrow.errors import WindrowError
-from windrow.operators.groups.slice_summaries import Cut
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.analysis.lookups import FADED
 from windrow.plan.analysis.slices import SliceForm, slice_form

@@ -41,6 +41,29 @@ class Part(Protocol):
         ...
 
 
+class Parts:
+    """A state made of named parts."""
+
+    def parts(self) -> Mapping[str, Part]:
+        raise NotImplementedError
+
+    def snapshot(self, known: Container[str] = ()) -> Snapshot:
+        return snapshot_parts(self.parts(), known)
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        restore_parts(self.parts(), pieces)
+
+
+class NoState(Parts):
+    """The state of an operator that needs none."""
+
+    def __len__(self) -> int:
+        return 0
+
+    def parts(self) -> Mapping[str, Part]:
+        return {}
+
+
 def snapshot_parts(parts: Mapping[str, Part], known: Container[str]) -> Snapshot:
     """One snapshot of several parts; each part's pieces are named after it."""
     manifest: list[str] = []

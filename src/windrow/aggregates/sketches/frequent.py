@@ -30,6 +30,7 @@ import pyarrow as pa
 
 from windrow.aggregates.aggregate import GroupEvents
 from windrow.aggregates.distinct_values import values_of_groups
+from windrow.aggregates.sketches.slice_counters import CutCounters, SliceCounters
 from windrow.batch.arrays import Bools, Int8s, Int64s
 from windrow.batch.arrow import column_from_arrow, column_to_arrow
 from windrow.batch.column import Column
@@ -37,7 +38,6 @@ from windrow.batch.compiled import compiled
 from windrow.batch.dictionary import Dictionary
 from windrow.numbers.in_order import NO_RANKS, column_like, in_order, ranks_of
 from windrow.numbers.ordered_values import OrderedValues, change_count, element_at
-from windrow.operators.groups.slice_summaries import Counters, Kept
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.snapshot import Part, Piece, Snapshot, restore_parts, snapshot_parts
@@ -53,12 +53,12 @@ class TopList:
 
     size: int
 
-    def __call__(self, counters: Counters) -> Kept:
+    def __call__(self, counters: SliceCounters) -> CutCounters:
         order, rank, slice = _by_count(counters)
         last = rank == self.size - 1
         floors = np.zeros(len(counters.firsts), np.int64)
         floors[slice[last]] = counters.count[order[last]]
-        return _kept(counters, order, slice, rank < self.size, floors)
+        return _cut(counters, order, slice, rank < self.size, floors)
 
 
 @dataclass(frozen=True)
@@ -67,17 +67,17 @@ class LargeShare:
 
     error: Fraction
 
-    def __call__(self, counters: Counters) -> Kept:
+    def __call__(self, counters: SliceCounters) -> CutCounters:
         order, _, slice = _by_count(counters)
         total = np.add.reduceat(counters.count, counters.firsts)
         count = counters.count[order]
         stays = count > (total * self.error.numerator // self.error.denominator)[slice]
         floors = np.zeros(len(counters.firsts), np.int64)
         np.maximum.at(floors, slice[~stays], count[~stays])
-        return _kept(counters, order, slice, stays, floors)
+        return _cut(counters, order, slice, stays, floors)
 
 
-def _by_count(counters: Counters) -> tuple[Int64s, Int64s, Int64s]:
+def _by_count(counters: SliceCounters) -> tuple[Int64s, Int64s, Int64s]:
     """Counters of each slice with the largest first, ties by value: their places, ranks from 0, and slices from 0."""
     slice = np.zeros(len(counters.count), np.int64)
     slice[counters.firsts[1:]] = 1
@@ -86,9 +86,9 @@ def _by_count(counters: Counters) -> tuple[Int64s, Int64s, Int64s]:
     return order, np.arange(len(order)) - counters.firsts[slice], slice
 
 
-def _kept(counters: Counters, order: Int64s, slice: Int64s, stays: Bools, floors: Int64s) -> Kept:
+def _cut(counters: SliceCounters, order: Int64s, slice: Int64s, stays: Bools, floors: Int64s) -> CutCounters:
     places = order[stays]
-    return Kept(places, counters.count[places], floors[slice[stays]], floors)
+    return CutCounters(places, counters.count[places], floors[slice[stays]], floors)
 
 
 @dataclass(frozen=True)

@@ -17,19 +17,19 @@ from fractions import Fraction
 
 import numpy as np
 
+from windrow.aggregates.sketches.slice_counters import CutCounters, SliceCounters
 from windrow.batch.arrays import Int64s
 from windrow.batch.compiled import compiled
-from windrow.operators.groups.slice_summaries import Counters, Kept
 
 
 @dataclass(frozen=True)
 class RankBlocks:
     error: Fraction
 
-    def __call__(self, counters: Counters) -> Kept:
+    def __call__(self, counters: SliceCounters) -> CutCounters:
         weights = _weights(counters.count, counters.firsts, 2 * self.error.numerator, self.error.denominator)
         places = np.flatnonzero(weights)
-        return Kept(places, weights[places], np.zeros(len(places), np.int64), None)
+        return CutCounters(places, weights[places], np.zeros(len(places), np.int64), None)
 
 
 @compiled

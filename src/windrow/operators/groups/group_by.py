@@ -25,13 +25,12 @@ from windrow.batch.batch import Batch, Segment
 from windrow.batch.column import Column, concat_columns, nulls
 from windrow.batch.compiled import compiled
 from windrow.batch.words import same_as_before
-from windrow.operators.operator import Parts
 from windrow.operators.sweep import Events, events_of
 from windrow.state import STRUCTURES, StructureKind
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.shown_rows import ShownRows
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import Part, Parts
 from windrow.units import FOREVER
 
 

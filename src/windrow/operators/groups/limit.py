@@ -18,13 +18,12 @@ from windrow.batch.batch import Batch, Segment
 from windrow.batch.column import Column, order_words
 from windrow.batch.compiled import compiled
 from windrow.numbers.ordered_values import OrderedValues, change_count, element_at, position_of
-from windrow.operators.operator import Parts
 from windrow.operators.sets.multiplicity import Multiplicity, sweep_multiplicities
 from windrow.operators.sweep import events_of
 from windrow.state import STRUCTURES, StructureKind
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import Part, Parts
 
 _SIZE = 3  # the field of a node that counts its subtree
 

@@ -19,7 +19,7 @@ from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.column import Column, nulls
 from windrow.batch.key_table import KeyTable
 from windrow.batch.words import words_of
-from windrow.operators.operator import Nothing
+from windrow.state.snapshot import NoState
 from windrow.types import BIGINT
 
 _SAMPLE = 4_096
@@ -40,10 +40,10 @@ class SlicePartials:
     summarised: tuple[int, ...] = ()
     width: int | None = None  # of slices of time, for rows that have not been given their lifetimes yet
 
-    def fresh_state(self) -> Nothing:
-        return Nothing()
+    def fresh_state(self) -> NoState:
+        return NoState()
 
-    def step(self, state: Nothing, inputs: Sequence[Batch], segment: Segment) -> Batch:
+    def step(self, state: NoState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
         parts = list(self._parts(rows)) if self._merges(rows) else [self._apart(rows)]
         return concat([*parts, *self._counters(rows, self.summarised)]).sorted_by_time()

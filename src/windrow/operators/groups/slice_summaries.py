@@ -9,45 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from windrow.aggregates.sketches.slice_counters import Cut, SliceCounters
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.column import Column, column, nulls, order_words
 from windrow.batch.key_table import KeyTable
 from windrow.batch.words import words_of
-from windrow.operators.operator import Nothing
+from windrow.state.snapshot import NoState
 from windrow.types import BIGINT
 
 _VALUE, _COUNT, _FLOOR = range(3)
-
-
-@dataclass(frozen=True, eq=False)
-class Counters:
-    """Counters of different values of slices, in the order of slices and values."""
-
-    slice: Int64s
-    count: Int64s
-    firsts: Int64s  # the first counter of each slice
-
-
-class Kept(NamedTuple):
-    """What is kept of counters: which, the counts that they stand for, and the floors of their slices.
-
-    The floor of a slice is what a value that is not kept may have at most; `floors` has it for every slice, also for
-    one of which nothing is kept; None where no value is asked for its count.
-    """
-
-    places: Int64s
-    counts: Int64s
-    floor: Int64s
-    floors: Int64s | None
-
-
-class Cut(Protocol):
-    def __call__(self, counters: Counters) -> Kept: ...
 
 
 @dataclass(frozen=True)
@@ -57,10 +31,10 @@ class SliceSummaries:
     keys: tuple[int, ...]
     cuts: tuple[Cut, ...]
 
-    def fresh_state(self) -> Nothing:
-        return Nothing()
+    def fresh_state(self) -> NoState:
+        return NoState()
 
-    def step(self, state: Nothing, inputs: Sequence[Batch], segment: Segment) -> Batch:
+    def step(self, state: NoState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
         first = len(rows.columns) - 3 * len(self.cuts)
         places = [first + 3 * place for place in range(len(self.cuts))]
@@ -83,7 +57,7 @@ class SliceSummaries:
         starts = np.flatnonzero(np.concatenate([[True], new]))
         counts = np.add.reduceat(rows.columns[place + _COUNT].values[order], starts)
         firsts = np.flatnonzero(new_slice[starts])
-        kept = cut(Counters(slice[starts], counts, firsts))
+        kept = cut(SliceCounters(slice[starts], counts, firsts))
         found = rows.take(order[starts[kept.places]])
         made = _with(found, place, found.columns[place], kept.counts, kept.floor)
         if kept.floors is None:

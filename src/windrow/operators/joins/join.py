@@ -23,10 +23,10 @@ import numpy as np
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.words import any_null
-from windrow.operators.operator import Parts, Predicate
+from windrow.operators.operator import Predicate
 from windrow.state import STRUCTURES, Structure, StructureKind
 from windrow.state.row_keys import RowKeys
-from windrow.state.snapshot import Part, Piece
+from windrow.state.snapshot import Part, Parts, Piece
 
 
 class Pairs(NamedTuple):

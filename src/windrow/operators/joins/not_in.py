@@ -15,9 +15,8 @@ from functools import cached_property
 
 from windrow.batch.batch import Batch, Segment, concat
 from windrow.operators.joins.semi_join import AntiJoin, SemiJoin
-from windrow.operators.operator import Parts
 from windrow.state import StructureKind
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import Part, Parts
 
 
 class NotInState(Parts):

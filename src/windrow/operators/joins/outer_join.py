@@ -18,8 +18,8 @@ from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.column import Column, nulls
 from windrow.operators.joins.join import Join
 from windrow.operators.joins.semi_join import AntiJoin, PresenceState, SemiJoin
-from windrow.operators.operator import Parts, Predicate
-from windrow.state.snapshot import Part
+from windrow.operators.operator import Predicate
+from windrow.state.snapshot import Part, Parts
 
 
 class OuterJoinState(Parts):

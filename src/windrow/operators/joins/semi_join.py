@@ -30,12 +30,12 @@ from windrow.batch.compiled import compiled, inlined
 from windrow.batch.consolidation import consolidate
 from windrow.batch.words import any_null
 from windrow.operators.joins.join import Join, JoinState
-from windrow.operators.operator import Parts, Predicate
+from windrow.operators.operator import Predicate
 from windrow.operators.sets.distinct import DistinctStar, DistinctStarState
 from windrow.operators.sweep import events_of_all
 from windrow.state import STRUCTURES, StructureKind
 from windrow.state.row_keys import RowKeys
-from windrow.state.snapshot import Part, Piece
+from windrow.state.snapshot import Part, Parts, Piece
 from windrow.units import FOREVER
 
 _BLOCK = 64  # keys whose counts are asked for together

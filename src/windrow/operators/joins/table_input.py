@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow.batch.batch import Batch, Segment, concat
-from windrow.operators.operator import Parts
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import Part, Parts
 
 
 class TableInputState(Parts):

@@ -20,10 +20,10 @@ from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.column import nulls
 from windrow.batch.words import any_null, words_of
-from windrow.operators.operator import Parts, Predicate
+from windrow.operators.operator import Predicate
 from windrow.state import HashOnRowKey
 from windrow.state.row_keys import RowKeys
-from windrow.state.snapshot import Part, Piece
+from windrow.state.snapshot import Part, Parts, Piece
 from windrow.units import FOREVER
 
 

@@ -22,11 +22,10 @@ import numpy as np
 
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment, concat
-from windrow.operators.operator import Parts
 from windrow.operators.outputs.output_streams import InsertStream
 from windrow.operators.sets.multiplicity import MultiplicityState
 from windrow.state import HashOnRowKey, StructureKind
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import Part, Parts
 from windrow.units import FOREVER
 
 

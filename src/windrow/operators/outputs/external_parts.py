@@ -19,23 +19,22 @@ import numpy as np
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment, concat, inserts
 from windrow.batch.column import Column
-from windrow.operators.operator import Nothing, Parts
 from windrow.operators.outputs.output_streams import NetChanges
 from windrow.operators.sets.multiplicity import MultiplicityState
 from windrow.state import StructureKind
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import NoState, Part, Parts
 from windrow.types import BIGINT, TIMESTAMP
 from windrow.units import FOREVER
 
 
 @dataclass(frozen=True)
 class WithEnd:
-    def fresh_state(self) -> Nothing:
-        return Nothing()
+    def fresh_state(self) -> NoState:
+        return NoState()
 
-    def step(self, state: Nothing, inputs: Sequence[Batch], segment: Segment) -> Batch:
+    def step(self, state: NoState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
         known = rows.exp != FOREVER
         end = Column(TIMESTAMP, np.where(known, rows.exp, 0), None if known.all() else known)

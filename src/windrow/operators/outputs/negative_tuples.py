@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow.batch.batch import Batch, Segment, concat
-from windrow.operators.operator import Parts
 from windrow.state import STRUCTURES, StructureKind
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import Part, Parts
 from windrow.units import FOREVER
 
 

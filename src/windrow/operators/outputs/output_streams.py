@@ -25,10 +25,9 @@ from windrow.batch.arrays import Int64s, ranges
 from windrow.batch.batch import Batch, Segment, inserts
 from windrow.batch.compiled import compiled
 from windrow.batch.consolidation import consolidate, last_change
-from windrow.operators.operator import Parts
 from windrow.operators.sets.multiplicity import Multiplicity, MultiplicityOperator, MultiplicityState
 from windrow.state import STRUCTURES, StructureKind
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import Part, Parts
 from windrow.units import FOREVER
 
 _FEW = 1 << 16

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from windrow.batch.batch import Batch, Segment
 from windrow.batch.row_order import in_row_order
-from windrow.operators.operator import Nothing
+from windrow.state.snapshot import NoState
 
 
 @dataclass(frozen=True)
 class InRowOrder:
-    def fresh_state(self) -> Nothing:
-        return Nothing()
+    def fresh_state(self) -> NoState:
+        return NoState()
 
-    def step(self, state: Nothing, inputs: Sequence[Batch], segment: Segment) -> Batch:
+    def step(self, state: NoState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
         return in_row_order(rows)

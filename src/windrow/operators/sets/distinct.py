@@ -16,12 +16,11 @@ import numpy as np
 from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.batch import Batch, Segment, inserts
 from windrow.batch.compiled import compiled
-from windrow.operators.operator import Parts
 from windrow.operators.sets.multiplicity import Multiplicity, MultiplicityOperator
 from windrow.state import STRUCTURES, StructureKind
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import Part, Parts
 from windrow.units import FOREVER
 
 

@@ -25,12 +25,11 @@ import numpy as np
 from windrow.batch.arrays import Int8s, Int64s, grown
 from windrow.batch.batch import Batch, Segment
 from windrow.batch.compiled import compiled
-from windrow.operators.operator import Parts
 from windrow.operators.sweep import Events, events_of
 from windrow.state import STRUCTURES, StructureKind
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import Part, Parts
 from windrow.units import FOREVER
 
 

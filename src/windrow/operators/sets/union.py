@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windrow.batch.batch import Batch, Segment, concat
-from windrow.operators.operator import Nothing
+from windrow.state.snapshot import NoState
 
 
 @dataclass(frozen=True)
 class MergeUnion:
-    def fresh_state(self) -> Nothing:
-        return Nothing()
+    def fresh_state(self) -> NoState:
+        return NoState()
 
-    def step(self, state: Nothing, inputs: Sequence[Batch], segment: Segment) -> Batch:
+    def step(self, state: NoState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         return concat(inputs).sorted_by_time()

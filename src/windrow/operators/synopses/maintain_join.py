@@ -16,10 +16,9 @@ import numpy as np
 
 from windrow.batch.batch import Batch, Segment, empty, inserts
 from windrow.batch.dictionary import Dictionary
-from windrow.operators.operator import Parts
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.row_queue import RowQueue
-from windrow.state.snapshot import Part, Piece
+from windrow.state.snapshot import Part, Parts, Piece
 from windrow.synopses.join import JoinSynopsis
 from windrow.types import Type
 from windrow.units import FOREVER

@@ -16,10 +16,9 @@ from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.batch import Batch, Segment, empty, inserts
 from windrow.batch.column import Column
 from windrow.batch.dictionary import Dictionary
-from windrow.operators.operator import Parts
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Part, Piece
+from windrow.state.snapshot import Part, Parts, Piece
 from windrow.synopses.collective.thresholds import ThresholdIndex
 from windrow.synopses.positions.elements import Elements, Spans
 from windrow.synopses.positions.shared import SharedSynopsis

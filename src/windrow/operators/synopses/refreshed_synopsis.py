@@ -18,11 +18,10 @@ from windrow.batch.arrays import Int64s, grown
 from windrow.batch.batch import Batch, Segment, empty
 from windrow.batch.column import Column, concat_columns, nulls
 from windrow.operators.groups.group_by import GroupBy, Versions
-from windrow.operators.operator import Nothing, Parts
 from windrow.operators.synopses.maintain_synopsis import KeepSynopsis, Summaries
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.shown_rows import ShownRows
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import NoState, Part, Parts
 from windrow.types import BIGINT
 from windrow.units import FOREVER
 
@@ -163,14 +162,14 @@ class TakeAnswer:
     keys: int
     places: tuple[int, ...]
 
-    def fresh_state(self) -> Nothing:
-        return Nothing()
+    def fresh_state(self) -> NoState:
+        return NoState()
 
     @cached_property
     def columns(self) -> tuple[int, ...]:
         return (*range(self.keys), *(self.keys + place for place in self.places))
 
-    def step(self, state: Nothing, inputs: Sequence[Batch], segment: Segment) -> Batch:
+    def step(self, state: NoState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (answers,) = inputs
         assert isinstance(answers, Answers), answers
         begin, end = answers.begins[self.question : self.question + 2]

@@ -21,11 +21,10 @@ import numpy as np
 
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment, concat
-from windrow.operators.operator import Parts
 from windrow.operators.windows.time_window import next_multiple
 from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.row_queue import RowQueue
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import Part, Parts
 from windrow.units import FOREVER
 
 _SEEN = 0  # place in the counters: rows seen so far

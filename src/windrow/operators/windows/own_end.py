@@ -19,8 +19,8 @@ import numpy as np
 
 from windrow.batch.batch import Batch, Segment
 from windrow.batch.column import Column
-from windrow.operators.operator import Nothing
 from windrow.operators.windows.time_window import ColumnLifetime
+from windrow.state.snapshot import NoState
 from windrow.types import TIMESTAMP
 
 
@@ -34,10 +34,10 @@ class OwnEnd:
     def lifetime(self) -> ColumnLifetime:
         return ColumnLifetime(self.column)
 
-    def fresh_state(self) -> Nothing:
-        return Nothing()
+    def fresh_state(self) -> NoState:
+        return NoState()
 
-    def step(self, state: Nothing, inputs: Sequence[Batch], segment: Segment) -> Batch:
+    def step(self, state: NoState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
         return rows.with_columns((*rows.columns, Column(TIMESTAMP, self.lifetime(rows)[1])))
 
@@ -46,10 +46,10 @@ class OwnEnd:
 class CutAtEnd:
     """The end is the last column."""
 
-    def fresh_state(self) -> Nothing:
-        return Nothing()
+    def fresh_state(self) -> NoState:
+        return NoState()
 
-    def step(self, state: Nothing, inputs: Sequence[Batch], segment: Segment) -> Batch:
+    def step(self, state: NoState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
         ends = np.minimum(rows.exp, rows.columns[-1].values)
         cut = rows.with_columns(rows.columns[:-1]).with_lifetimes(rows.ts, ends)

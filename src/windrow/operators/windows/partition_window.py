@@ -21,10 +21,10 @@ import numpy as np
 from windrow.batch.arrays import Bools, Int64s, grown
 from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.compiled import compiled
-from windrow.operators.operator import Parts, Predicate
+from windrow.operators.operator import Predicate
 from windrow.state.arena import RowArena
 from windrow.state.key_directory import KeyDirectory
-from windrow.state.snapshot import Part, Piece, Snapshot
+from windrow.state.snapshot import Part, Parts, Piece, Snapshot
 from windrow.units import FOREVER
 
 _NONE = 0  # slots are kept as slot + 1

@@ -12,10 +12,9 @@ import numpy as np
 
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment
-from windrow.operators.operator import Parts
 from windrow.operators.windows.time_window import TimeWindow, WaitingRows, next_multiple
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import Part, Parts
 from windrow.units import FOREVER
 
 

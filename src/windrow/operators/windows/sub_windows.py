@@ -18,10 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow.batch.batch import Batch, Segment
-from windrow.operators.operator import Parts
 from windrow.operators.windows.count_window import CountWindowState, comings_and_goings
 from windrow.state.row_queue import RowQueue
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import Part, Parts
 
 
 @dataclass(frozen=True)

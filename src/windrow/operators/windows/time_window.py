@@ -21,9 +21,8 @@ import numpy as np
 
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment
-from windrow.operators.operator import Parts
 from windrow.state.row_queue import RowQueue
-from windrow.state.snapshot import Part
+from windrow.state.snapshot import Part, Parts
 from windrow.units import FOREVER, MAX_DURATION
 
 
