@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import asw_loops
+from benchmarks.baselines.landmark import Landmark
+from benchmarks.baselines.materialized import Materialized
+from benchmarks.baselines.search_tree import SearchTree
 from benchmarks.figure import drawn, plotting
 from benchmarks.runner import Report, measuring
 from windrow.batch.arrays import Bools, Int64s
@@ -19,12 +22,9 @@ from windrow.synopses import (
     Interval,
     Kept,
     KeptAggregate,
-    Landmark,
-    Materialized,
     NestedLandmarks,
     Quantile,
     Running,
-    SearchTree,
     SharedSynopsis,
     TwoStacks,
     maximum,

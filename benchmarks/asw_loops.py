@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.baselines import landmark, materialized, search_tree
 from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.compiled import compiled
-from windrow.synopses.baselines import landmark, materialized, search_tree
 from windrow.synopses.positions import basic_interval, interval, nested_landmarks, quantile, running, two_stacks
 from windrow.synopses.positions.words import ADD
 

@@ -39,7 +39,7 @@ class Benchmark(Protocol):
 
 def names() -> list[str]:
     modules = pkgutil.iter_modules(benchmarks.__path__)
-    return sorted(module.name for module in modules if module.name not in NOT_BENCHMARKS)
+    return sorted(module.name for module in modules if not module.ispkg and module.name not in NOT_BENCHMARKS)
 
 
 def load(name: str) -> Benchmark:

@@ -10,23 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.baselines.daba import Daba
+from benchmarks.baselines.landmark import Landmark, partitions
+from benchmarks.baselines.search_tree import SearchTree
 from support.synopsis_model import CASES, SUBTRACTABLE, bursts, int64s, shown
 from windrow.batch.column import Column
 from windrow.synopses import (
     BasicInterval,
-    Daba,
     Interval,
-    Landmark,
     NestedLandmarks,
     Running,
-    SearchTree,
     SharedSynopsis,
     TwoStacks,
     maximum,
     sum_of_doubles,
     sum_of_integers,
 )
-from windrow.synopses.baselines.landmark import partitions
 from windrow.synopses.positions.interval import covering
 from windrow.types import BIGINT, DOUBLE
 

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.baselines.daba import Daba
+from benchmarks.baselines.landmark import Landmark
+from benchmarks.baselines.materialized import Materialized
+from benchmarks.baselines.search_tree import SearchTree
 from support.synopsis_model import CASES, SUBTRACTABLE, Case, Model, bursts, int64s, same, shown
 from windrow.errors import WindrowError
 from windrow.synopses import (
     BasicInterval,
-    Daba,
     Interval,
-    Landmark,
-    Materialized,
     NestedLandmarks,
     Quantile,
     Running,
-    SearchTree,
     SharedSynopsis,
     TwoStacks,
 )

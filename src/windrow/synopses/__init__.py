@@ -1,9 +1,5 @@
 """Synopses: small summaries of streams from which aggregates over windows of any length are answered."""
 
-from windrow.synopses.baselines.daba import Daba
-from windrow.synopses.baselines.landmark import Landmark
-from windrow.synopses.baselines.materialized import Materialized
-from windrow.synopses.baselines.search_tree import SearchTree
 from windrow.synopses.collective.collective import Collective, CollectiveIndex
 from windrow.synopses.collective.collective_extremes import CollectiveExtremes
 from windrow.synopses.join import JoinKind, JoinSynopsis
@@ -36,7 +32,6 @@ __all__ = [
     "Collective",
     "CollectiveExtremes",
     "CollectiveIndex",
-    "Daba",
     "Decayed",
     "Elements",
     "ExponentialHistogram",
@@ -46,13 +41,10 @@ __all__ = [
     "JoinSynopsis",
     "Kept",
     "KeptAggregate",
-    "Landmark",
-    "Materialized",
     "NestedLandmarks",
     "Quantile",
     "Running",
     "RunningStates",
-    "SearchTree",
     "SharedSynopsis",
     "Spans",
     "TwoStacks",

@@ -1,1 +1,0 @@
-"""Synopses to compare with."""
