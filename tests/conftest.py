@@ -6,10 +6,12 @@ import atexit
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 # Workers of Spark import the tests from where this process has them; the Java machine hands on what it began with.
 _TESTS = Path(__file__).parent
+_SPARK = _TESTS / "runtime" / "spark"
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(_TESTS.parent / "src"), str(_TESTS), os.environ.get("PYTHONPATH", "")])
 )
@@ -21,6 +23,11 @@ settings.register_profile("default", max_examples=25, deadline=None, derandomize
 settings.register_profile("soak", max_examples=5000, deadline=None, suppress_health_check=_QUIET)
 settings.register_profile("quick", max_examples=15, deadline=None, suppress_health_check=_QUIET, phases=_NO_SHRINKING)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files on Spark first: the longest ones must not be what the rest of a run waits for."""
+    items.sort(key=lambda item: _SPARK not in item.path.parents)
 
 
 def pytest_unconfigure() -> None:

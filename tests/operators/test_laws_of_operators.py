@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from test_oracle_windows import WINDOWS
 
 from support.batch_strategies import cuts, few_cuts, streams
 from support.operator_cases import CASES, UPA
 from support.operator_runs import Node, Source, answers, interesting_instants, run, stream
+from support.operator_windows import WINDOWS
 from windrow.batch import Dictionary
 
 PLANS = {name: case.build for name, case in CASES.items()} | {

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
-from test_answer_law import SCHEMAS, SECOND, START, all_streams, instants
 
+from support.generated_streams import SCHEMAS, SECOND, START, all_streams, instants
 from support.local_runs import answers, feed
 from support.own_aggregates import OWN
 from support.plans import DECLARATIONS, find, session

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from support.features import EXPECTED, features
-from support.generated_streams import FILL, SCHEMAS, SECOND, START, TABLE, all_streams
+from support.generated_streams import FILL, SCHEMAS, SECOND, START, TABLE, all_streams, instants
 from support.local_runs import answers, feed
 from support.own_aggregates import OWN
 from support.plans import DECLARATIONS
@@ -19,22 +19,11 @@ from support.queries import queries
 from support.sql_oracle import Row, answer_at, is_approximate, stream_order
 from windrow.cql import compile_query
 from windrow.errors import CqlMeaningError, WindrowError
-from windrow.plan.nodes import AppendOnly, Node, OutputStream, Stream
+from windrow.plan.nodes import AppendOnly, Node, OutputStream
 from windrow.plan.printer import query_text
 from windrow.runtime.local import Engine, Query
 
 REACHED: Counter[str] = Counter()  # by the tests of generated queries in this process
-
-
-def instants(plan: Node, streams: dict[str, list[Row]], chosen: Sequence[int]) -> list[int]:
-    """Half seconds and the ticks before them, from the first row of the streams that the query reads on."""
-    read = {node.name for node in plan.walk() if isinstance(node, Stream)}
-    first = min((row["ts"] for name in read for row in streams[name]), default=None)
-    if first is None:
-        return []
-    moments = [START + half * SECOND // 2 for half in chosen]
-    moments += [moment - 1 for moment in moments]
-    return sorted({moment for moment in moments if moment >= first})
 
 
 @settings(max_examples=1200, suppress_health_check=list(HealthCheck))

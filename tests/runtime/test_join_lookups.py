@@ -10,10 +10,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_lookup_model import bag
 
 from support.generated_streams import SECOND, START
-from support.local_runs import TIMESTAMP, table_of
+from support.local_runs import TIMESTAMP, bag_of_table, table_of
 from support.shard_runs import ShardsInProcess
 from support.sql_oracle import Row, answer_at
 from windrow.clock import ManualClock
@@ -131,7 +130,7 @@ def check(engine: Any, asked: Sequence[str], rows: Streams, cuts: Sequence[int],
         for query, plan, text in zip(running, plans, asked, strict=True):
             for instant in instants:
                 try:
-                    found = bag(query.answer(instant))
+                    found = bag_of_table(query.answer(instant))
                 except WindrowError as error:
                     assert instant != final - 1 and "not kept any more" in str(error), text
                     continue
@@ -250,7 +249,7 @@ def test_a_query_is_found_in_what_is_kept_for_others(shards: int, text: str) -> 
     started(engine, A_K.format("SUM(a.x), MAX(b.y)", 40, 40, 10), A_K.format("COUNT(*)", 40, 20, 10))
     there = {name: [row for row in all_rows if row["ts"] < engine.watermark] for name, all_rows in some_rows().items()}
     wanted = answer_at(compile_query(text, engine.session.catalog), there, SCHEMAS, engine.watermark - 1)
-    assert bag(engine.lookup(text)) == wanted
+    assert bag_of_table(engine.lookup(text)) == wanted
     assert wanted
     engine.close()
 
@@ -331,7 +330,7 @@ def test_streams_by_the_time_at_which_rows_come(shards: int) -> None:
         engine.push("a", pa.table({"id": [n % 3], "k": ["pq"[n % 2]], "x": [n]}))
         engine.push("b", pa.table({"id": [n % 2], "y": [n]}))
         engine.step()
-        assert bag(looked_up.answer()) == bag(told.answer())
+        assert bag_of_table(looked_up.answer()) == bag_of_table(told.answer())
     assert looked_up.answer().num_rows
     engine.close()
 
@@ -353,7 +352,7 @@ def test_the_form_follows_what_is_asked() -> None:
         state.lookups, state.slices = 100_000, 3_200_000
         there = {name: [row for row in some if row["ts"] < engine.watermark] for name, some in rows.items()}
         plan = compile_query(text, engine.session.catalog)
-        assert bag(query.answer()) == answer_at(plan, there, SCHEMAS, engine.watermark - 1)
+        assert bag_of_table(query.answer()) == answer_at(plan, there, SCHEMAS, engine.watermark - 1)
     assert [one.kind for one in state.kept] == [JoinKind.RUNNING, JoinKind.RUNNING, JoinKind.INTERVAL]
     notes = query.explain().plan.inputs[0].inputs[0].notes
     assert all("as measured" in note for note in notes)

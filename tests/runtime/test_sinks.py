@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.python_sink import EMITTED
 from support.shard_runs import ShardsInProcess
 from windrow.errors import WindrowError
 from windrow.runtime.local import Engine
@@ -38,13 +39,6 @@ KEYED = {
     "x,y": "SELECT s.k AS x, t.k AS y, s.v FROM s [PARTITION BY k ROWS 1], t [PARTITION BY k ROWS 1] WHERE s.v = t.v",
     "p": "SELECT k AS p, MAX(v) AS top FROM s [RANGE 4 SECONDS SLIDE 2 SECONDS] GROUP BY k",
 }
-TOLD: list[pa.Table] = []
-
-
-def hear(table: pa.Table) -> None:
-    import test_sinks
-
-    test_sinks.TOLD.append(table)
 
 
 def fed(engine: Any, batches: Sequence[Sequence[tuple[str, int, str | None, int | None]]]) -> None:
@@ -122,14 +116,14 @@ def test_upserts_make_the_answer(
     rows: list[list[tuple[str, int, str | None, int | None]]], key: str, which: int
 ) -> None:
     engine = list(engines())[which]
-    engine.sql(f"{STREAMS} CREATE QUERY q AS {KEYED[key]} INTO python('test_sinks:hear', mode => 'upsert')")
-    TOLD.clear()
+    engine.sql(f"{STREAMS} CREATE QUERY q AS {KEYED[key]} INTO python('support.python_sink:record', mode => 'upsert')")
+    EMITTED.clear()
     fed(engine, rows)
     changes = engine["q"].changes()
     begin = 1_767_225_600 * SECOND
     instants = range(begin, begin + 30 * SECOND, SECOND // 2)
     names = [name for name in key.split(",") if name]
-    upserts = pa.concat_tables(TOLD) if TOLD else None
+    upserts = pa.concat_tables(EMITTED) if EMITTED else None
     found = [Counter[tuple[Any, ...]]()] * len(instants) if upserts is None else applied(upserts, names, instants)
     assert found == answers(changes, instants)
 
@@ -217,18 +211,20 @@ def test_modes_add_their_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize("which", range(3))
 def test_a_function_can_tell_pieces_apart(which: int) -> None:
     engine = list(engines())[which]
-    engine.sql(f"{STREAMS} CREATE QUERY q AS {BY_KEY} INTO python('test_sinks:hear')")
-    TOLD.clear()
+    engine.sql(f"{STREAMS} CREATE QUERY q AS {BY_KEY} INTO python('support.python_sink:record')")
+    EMITTED.clear()
     fed(engine, [[*batch, ("t", batch[-1][1], "a", 1)] for batch in ROWS])
-    labels = [(table.schema.metadata[b"query"], int(table.schema.metadata[b"batch"])) for table in TOLD]
+    labels = [(table.schema.metadata[b"query"], int(table.schema.metadata[b"batch"])) for table in EMITTED]
     assert len(set(labels)) == len(labels) >= 2
     assert {query for query, _ in labels} == {b"q"}
 
 
 def test_a_sink_gets_a_batch_again_that_was_not_committed() -> None:
     engine = ShardsInProcess(2)
-    engine.sql(f"{STREAMS} CREATE QUERY q AS SELECT k FROM s [RANGE 1 SECOND] INTO python('test_sinks:hear')")
-    TOLD.clear()
+    engine.sql(
+        f"{STREAMS} CREATE QUERY q AS SELECT k FROM s [RANGE 1 SECOND] INTO python('support.python_sink:record')"
+    )
+    EMITTED.clear()
     engine.push("s", [{"ts": "2026-01-01 00:00:01", "k": "a", "v": 1}, {"ts": "2026-01-01 00:00:02", "k": "b", "v": 1}])
     rows, number = list(engine._waiting), engine.next_number
     commit, engine._commit = engine._commit, crash  # type: ignore[method-assign]
@@ -236,7 +232,7 @@ def test_a_sink_gets_a_batch_again_that_was_not_committed() -> None:
         engine.step()
     engine._commit = commit  # type: ignore[method-assign]
     engine.micro_batch(number, engine._job(rows))
-    first, again = TOLD
+    first, again = EMITTED
     assert first.schema.metadata == again.schema.metadata
     assert bag(first) == bag(again)
 

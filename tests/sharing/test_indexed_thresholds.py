@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_lookup_model import bounds
 
+from support.generated_lookups import bounds
 from support.generated_streams import START
 from support.local_runs import answers, feed
 from support.shard_runs import ShardsInProcess

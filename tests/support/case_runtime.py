@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from support.local_runs import table_of
+from support.shard_runs import ShardsInProcess
 from support.sql_oracle import Row, normal_row
 from windrow.runtime.local import Engine
 from windrow.types import Type
@@ -91,6 +92,36 @@ class LocalRuntime:
             engine.end(name)
         engine.step()
         return outcome_of(engine, query, setup, told if query.slide is not None else [])
+
+
+class OnShards:
+    """On shards: the same tasks and messages as on Spark, in this process."""
+
+    name = "shards"
+
+    def __init__(self, shards: int, forgetful: bool) -> None:
+        self._shards, self._forgetful = shards, forgetful
+
+    def engine(self) -> ShardsInProcess:
+        return ShardsInProcess(self._shards, self._forgetful)
+
+    def run(self, setup: Setup) -> Outcome:
+        engine = self.engine()
+        try:
+            engine.sql(";\n".join([*setup.declarations, *(f"SET {k} = {v}" for k, v in setup.settings.items())]))
+            query = engine.query(setup.query)
+            for statement in setup.statements:
+                engine.sql(statement)
+            for batch in setup.batches:
+                push_batch(engine, batch, setup)
+                engine.step()
+            for name in setup.ending:
+                engine.end(name)
+            engine.run()
+            refreshes = [query.refreshes()] if query.slide is not None else []
+            return outcome_of(engine, query, setup, refreshes)
+        finally:
+            engine.close()
 
 
 def push_batch(engine: Any, batch: Mapping[str, list[Row]], setup: Setup) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 from hypothesis import strategies as st
 
 from support.local_runs import TIMESTAMP
 from support.sql_oracle import Row
+from windrow.plan.nodes import Node, Stream
 
 SCHEMA = pa.schema([("ts", TIMESTAMP), ("a", pa.int64()), ("b", pa.string()), ("v", pa.float64())])
 TABLE_SCHEMA = pa.schema([("a", pa.int64()), ("name", pa.string())])
@@ -41,3 +44,14 @@ def living_rows(draw: st.DrawFn) -> list[Row]:
 
 def all_streams() -> st.SearchStrategy[dict[str, list[Row]]]:
     return st.fixed_dictionaries({"s": rows(), "t": rows(), "u": rows(), "readings": living_rows()})
+
+
+def instants(plan: Node, streams: dict[str, list[Row]], chosen: Sequence[int]) -> list[int]:
+    """Half seconds and the ticks before them, from the first row of the streams that the query reads on."""
+    read = {node.name for node in plan.walk() if isinstance(node, Stream)}
+    first = min((row["ts"] for name in read for row in streams[name]), default=None)
+    if first is None:
+        return []
+    moments = [START + half * SECOND // 2 for half in chosen]
+    moments += [moment - 1 for moment in moments]
+    return sorted({moment for moment in moments if moment >= first})

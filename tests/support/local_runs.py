@@ -76,3 +76,7 @@ def _bag(rows: list[Any], begins: list[int], ends: list[int | None], signs: list
 
 def _hashable(row: Any) -> bool:
     return not any(isinstance(value, list | dict) for value in row)
+
+
+def bag_of_table(table: pa.Table) -> Counter[Any]:
+    return Counter(normal_row(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True))

@@ -7,41 +7,12 @@ another one of the ways (cut, strategy, optimizer) in which `test_cases` runs it
 from __future__ import annotations
 
 import pytest
-from test_cases import AWAITED, CASES, check, staged, ways
 
+from support.case_checks import AWAITED, CASES, check, staged, ways
 from support.case_files import Case
-from support.case_runtime import Outcome, Setup, outcome_of, push_batch
-from support.shard_runs import ShardsInProcess
+from support.case_runtime import OnShards
 
 PLACES = ((1, False), (2, True), (5, False))
-
-
-class OnShards:
-    name = "shards"
-
-    def __init__(self, shards: int, forgetful: bool) -> None:
-        self._shards, self._forgetful = shards, forgetful
-
-    def engine(self) -> ShardsInProcess:
-        return ShardsInProcess(self._shards, self._forgetful)
-
-    def run(self, setup: Setup) -> Outcome:
-        engine = self.engine()
-        try:
-            engine.sql(";\n".join([*setup.declarations, *(f"SET {k} = {v}" for k, v in setup.settings.items())]))
-            query = engine.query(setup.query)
-            for statement in setup.statements:
-                engine.sql(statement)
-            for batch in setup.batches:
-                push_batch(engine, batch, setup)
-                engine.step()
-            for name in setup.ending:
-                engine.end(name)
-            engine.run()
-            refreshes = [query.refreshes()] if query.slide is not None else []
-            return outcome_of(engine, query, setup, refreshes)
-        finally:
-            engine.close()
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.name not in AWAITED], ids=lambda case: case.name)

@@ -15,13 +15,11 @@ import duckdb
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from test_answer_law import instants
-from test_cases import CASES, check, staged, ways
-from test_shards import OnShards
 
+from support.case_checks import CASES, check, staged, ways
 from support.case_files import Case
-from support.case_runtime import Setup
-from support.generated_streams import FILL, SCHEMAS, SECOND, START, TABLE, all_streams
+from support.case_runtime import OnShards, Setup
+from support.generated_streams import FILL, SCHEMAS, SECOND, START, TABLE, all_streams, instants
 from support.local_runs import answers, feed
 from support.plans import DECLARATIONS
 from support.queries import queries
