@@ -12,7 +12,7 @@ from windrow.optimizer.optimize import applied
 from windrow.plan.analysis.rates import OVERLAP, Estimate, Rates
 from windrow.plan.analysis.state import Structure
 from windrow.plan.analysis.update_pattern import update_pattern
-from windrow.plan.nodes import AntiJoin, Distinct, Join, Node
+from windrow.plan.nodes import AntiJoin, Distinct, Join, Node, Windowed
 from windrow.plan.pattern import Pattern
 from windrow.session import Session
 
@@ -66,8 +66,16 @@ def test_negative_tuples_cost_only_over_strict_inputs() -> None:
     assert counted.negatives >= NEGATIVE * 10, "every row of the count window is taken back once"
 
 
-def test_a_fifo_is_cheaper_than_a_calendar_queue_and_that_than_a_hash() -> None:
-    assert UPKEEP[Structure.FIFO] < UPKEEP[Structure.CALENDAR_QUEUE] < UPKEEP[Structure.ROW_HASH]
+def test_the_simpler_the_pattern_of_an_input_the_cheaper_its_state() -> None:
+    """The same rate and rows alive, by a window of time (WKS), lifetimes of their own (WK), a window of rows (STR)."""
+    opened = measured()
+    opened.catalog.record_statistics("readings", 10.0, {"a": 1_000.0, "b": 1_000.0})
+    inputs = ("s [RANGE 60 s]", "readings [RANGE 60 s] AS s", "s [ROWS 600]")
+    rows = [estimate(f"SELECT b FROM {source}", Windowed, opened).rows for source in inputs]
+    costs = [cost(JOIN.replace("s [RANGE 100 s]", source), opened) for source in inputs]
+
+    assert rows == [600, 600, 600]
+    assert costs[0].state < costs[1].state < costs[2].state
 
 
 @pytest.mark.parametrize("part", ["tuples", "state", "negatives"])

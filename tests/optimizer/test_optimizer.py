@@ -1,11 +1,9 @@
-"""The optimizer: what each rule does to a plan (golden), and that no rule changes an answer (differential)."""
+"""The optimizer: what is explored, what is chosen, and that no combination of rules changes an answer."""
 
 from __future__ import annotations
 
 import json
 import random
-import textwrap
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
@@ -13,28 +11,19 @@ from hypothesis import strategies as st
 
 from support.generated_streams import SCHEMAS, SECOND, START, all_streams, instants
 from support.local_runs import answers, feed
-from support.own_aggregates import OWN
+from support.planned_runs import planned_engine, run_plans
 from support.plans import DECLARATIONS, find, session
 from support.queries import predicates, queries, windows
+from support.rule_files import sketch
 from support.sql_oracle import Row, stream_order
 from windrow.cql import compile_query
 from windrow.errors import CqlMeaningError, WindrowError
 from windrow.optimizer import ALTERNATIVES, FINISHING, REQUIRED, RULES, optimize
-from windrow.optimizer.drop_distinct import drop_distinct
-from windrow.optimizer.explore import BOUND, AlternativeRule, explore
-from windrow.optimizer.merge_selections import merge_selections
+from windrow.optimizer.explore import BOUND, explore
 from windrow.optimizer.optimize import applied
-from windrow.optimizer.prune_columns import prune_columns
-from windrow.optimizer.pull_up_negation import pull_up_negation
-from windrow.optimizer.push_down_distinct import push_down_distinct
-from windrow.optimizer.push_down_negation import push_down_negation
-from windrow.optimizer.push_down_selection import push_down_selection
-from windrow.optimizer.push_down_table_join import push_down_table_join
 from windrow.plan.analysis.update_pattern import update_pattern
-from windrow.plan.explain.operators import describe_operator, operator_name
 from windrow.plan.nodes import AntiJoin, Distinct, Join, Node, OutputStream, Table
 from windrow.plan.pattern import Pattern
-from windrow.plan.rewrite import Rule
 from windrow.runtime.local import Engine
 from windrow.session import Session
 
@@ -54,283 +43,6 @@ STATISTICS = measured().catalog.statistics
 
 def bound(query: str) -> Node:
     return compile_query(query, session().catalog)
-
-
-def sketch(node: Node, depth: int = 0) -> str:
-    """A plan as indented operators; a window stands with its stream."""
-    lines = [f"{'  ' * depth}{operator_name(node)} {describe_operator(node)}"]
-    return "\n".join([*lines, *(sketch(below, depth + 1) for below in node.inputs)])
-
-
-def same_text(found: Node, expected: str) -> None:
-    assert sketch(found) == textwrap.dedent(expected).strip()
-
-
-# One rule alone, on the plan as written: the query, and the plan after.
-REWRITES: list[tuple[Rule, str, str]] = [
-    (
-        merge_selections,
-        "SELECT q.a FROM (SELECT * FROM s [RANGE 5 s] WHERE v > 1) AS q WHERE q.a = 2",
-        """
-        Projection q.a
-          Selection q.a = 2
-            SubQuery AS q
-              Projection s.ts, s.a, s.b, s.v
-                Selection s.v > 1
-                  Window [RANGE 5 SECONDS]
-                    Stream s
-        """,
-    ),
-    (
-        push_down_selection,
-        "SELECT s.a FROM s [RANGE 5 s], t [ROWS 3] WHERE s.a = t.a AND s.v > 1 AND t.b = 'x'",
-        """
-        Projection s.a
-          Join ON s.a = t.a
-            Selection s.v > 1
-              Window [RANGE 5 SECONDS]
-                Stream s
-            Selection t.b = 'x'
-              Window [ROWS 3]
-                Stream t
-        """,
-    ),
-    (
-        push_down_table_join,
-        "SELECT s.a, n.name FROM (SELECT * FROM s [RANGE 5 s] WHERE a NOT IN (SELECT a FROM t [NOW])) AS s"
-        " JOIN n ON s.a = n.a",
-        """
-        Projection s.a, n.name
-          Negation NOT IN s.a <> ALL t.a
-            Join ON s.a = n.a, as of the stream tuple's time
-              Window [RANGE 5 SECONDS]
-                Stream s
-              Table n, non-retroactive
-            Window [NOW]
-              Stream t
-        """,
-    ),
-    (
-        prune_columns,
-        "SELECT s.b FROM s [RANGE 5 s] JOIN t [ROWS 3] ON s.a = t.a"
-        " WHERE EXISTS (SELECT * FROM u [NOW] WHERE u.v = t.v)",
-        """
-        Projection s.b
-          SemiJoin EXISTS u.v = t.v
-            Projection s.b, t.v
-              Join ON s.a = t.a
-                Projection s.a, s.b
-                  Window [RANGE 5 SECONDS]
-                    Stream s
-                Projection t.a, t.v
-                  Window [ROWS 3]
-                    Stream t
-            Projection u.v
-              Window [NOW]
-                Stream u
-        """,
-    ),
-    (
-        prune_columns,
-        "SELECT q.a FROM (SELECT s.a, s.b AS c, COUNT(*) AS n, MAX(t.v) AS m"
-        " FROM s [NOW], t [NOW] GROUP BY s.a, s.b) AS q",
-        """
-        Projection q.a
-          SubQuery AS q
-            Projection s.a
-              GroupBy s.a, s.b
-                Join every pair
-                  Projection s.a, s.b
-                    Window [NOW]
-                      Stream s
-                  Projection t.ts
-                    Window [NOW]
-                      Stream t
-        """,
-    ),
-    (
-        prune_columns,
-        "SELECT q.v FROM (SELECT * FROM s [NOW] UNION ALL SELECT * FROM t [NOW]) AS q",
-        """
-        Projection q.v
-          SubQuery AS q
-            Union UNION ALL
-              Projection s.v
-                Window [NOW]
-                  Stream s
-              Projection t.v
-                Window [NOW]
-                  Stream t
-        """,
-    ),
-    (
-        prune_columns,  # FIRST chooses by the time of the row
-        "SELECT s.b, FIRST(s.v) AS f FROM s [NOW], t [NOW] GROUP BY s.b",
-        """
-        Projection s.b, FIRST(s.v) AS f
-          GroupBy s.b computes FIRST(s.v)
-            Join every pair
-              Projection s.ts, s.b, s.v
-                Window [NOW]
-                  Stream s
-              Projection t.ts
-                Window [NOW]
-                  Stream t
-        """,
-    ),
-    (
-        drop_distinct,
-        "SELECT DISTINCT b, COUNT(*) AS n FROM s [NOW] GROUP BY b",
-        """
-        Projection s.b, COUNT(*) AS n
-          GroupBy s.b computes COUNT(*)
-            Window [NOW]
-              Stream s
-        """,
-    ),
-]
-
-
-@pytest.mark.parametrize(("rule", "query", "after"), REWRITES)
-def test_rewrites(rule: Rule, query: str, after: str) -> None:
-    same_text(applied(bound(query), (rule,)), after)
-
-
-UNTOUCHED = {
-    "DISTINCT compares whole rows": "SELECT q.a FROM (SELECT DISTINCT a, b, v FROM s [NOW]) AS q",
-    "EXCEPT compares whole rows": "SELECT q.a FROM (SELECT a, b FROM s [NOW] EXCEPT SELECT a, b FROM t [NOW]) AS q",
-    "INTERSECT too": "SELECT q.a FROM (SELECT a, b FROM s [NOW] INTERSECT ALL SELECT a, b FROM t [NOW]) AS q",
-    "LIMIT breaks ties by the row": "SELECT q.a FROM (SELECT a, b FROM s [NOW] ORDER BY a LIMIT 2) AS q",
-    "a count window over a sub-query breaks ties by the row": "SELECT q.a FROM (SELECT a, b, v FROM s) [ROWS 2] AS q",
-    "ISTREAM compares whole rows": "SELECT q.a FROM (SELECT ISTREAM a, b FROM s [NOW]) [ROWS 2] AS q",
-    "every query on a stream shares its window": "SELECT a FROM s [ROWS 2] WHERE v > 0",
-    "tables are kept once, whoever reads them": "SELECT s.ts, s.a, s.b, s.v FROM s [NOW] JOIN r ON s.a = r.a",
-}
-
-
-@pytest.mark.parametrize("why", UNTOUCHED)
-def test_columns_that_somebody_uses_stay(why: str) -> None:
-    plan = bound(UNTOUCHED[why])
-
-    assert applied(plan, (prune_columns,)) == plan
-
-
-# One alternative rule, on the plan with its selections pushed down: the query, and every plan it leads to in one step.
-ONE_STEP: list[tuple[AlternativeRule, str, list[str]]] = [
-    (
-        push_down_negation,
-        "SELECT s.b FROM s [NOW], t [NOW] WHERE s.a = t.a AND NOT EXISTS (SELECT * FROM u [NOW] WHERE u.v = t.v)",
-        [
-            """
-            Projection s.b
-              Join ON s.a = t.a
-                Window [NOW]
-                  Stream s
-                Negation NOT EXISTS u.v = t.v
-                  Window [NOW]
-                    Stream t
-                  Window [NOW]
-                    Stream u
-            """
-        ],
-    ),
-    (
-        pull_up_negation,
-        "SELECT s.b FROM (SELECT * FROM s [NOW] WHERE a NOT IN (SELECT a FROM u [NOW])) AS s LEFT JOIN t [NOW]"
-        " ON s.a = t.a",
-        [
-            """
-            Projection s.b
-              Negation NOT IN s.a <> ALL u.a
-                Join LEFT ON s.a = t.a
-                  Window [NOW]
-                    Stream s
-                  Window [NOW]
-                    Stream t
-                Window [NOW]
-                  Stream u
-            """
-        ],
-    ),
-    (
-        push_down_distinct,
-        "SELECT DISTINCT s.b FROM s [NOW], t [NOW] WHERE s.a = t.a",
-        [
-            """
-            Distinct rows
-              Projection s.b
-                Join ON s.a = t.a
-                  Distinct rows
-                    Projection s.a, s.b
-                      Window [NOW]
-                        Stream s
-                  Window [NOW]
-                    Stream t
-            """,
-            """
-            Distinct rows
-              Projection s.b
-                Join ON s.a = t.a
-                  Window [NOW]
-                    Stream s
-                  Distinct rows
-                    Projection t.a
-                      Window [NOW]
-                        Stream t
-            """,
-        ],
-    ),
-    (
-        push_down_distinct,
-        "SELECT a FROM s [NOW] UNION SELECT a FROM t [PARTITION BY a ROWS 1]",
-        [
-            """
-            Distinct rows
-              Union UNION ALL
-                Distinct rows
-                  Projection s.a
-                    Window [NOW]
-                      Stream s
-                Projection t.a
-                  Window [PARTITION BY t.a ROWS 1]
-                    Stream t
-            """
-        ],
-    ),
-]
-
-
-@pytest.mark.parametrize(("rule", "query", "after"), ONE_STEP)
-def test_alternatives(rule: AlternativeRule, query: str, after: list[str]) -> None:
-    found = explore(applied(bound(query), RULES), (rule,))
-    one_step = [candidate.plan for candidate in found if len(candidate.steps) == 1]
-
-    assert [sketch(plan) for plan in one_step] == [textwrap.dedent(text).strip() for text in after]
-
-
-IMMOVABLE = {
-    "a condition on both sides": "SELECT s.a FROM s [NOW], t [NOW] WHERE s.a = t.a"
-    " AND NOT EXISTS (SELECT * FROM u [NOW] WHERE u.a = s.a AND u.v = t.v)",
-    "the side that may be null": "SELECT s.a FROM s [NOW] LEFT JOIN t [NOW] ON s.a = t.a"
-    " WHERE NOT EXISTS (SELECT * FROM u [NOW] WHERE u.a = t.a)",
-    "the names are taken": "SELECT s.a FROM (SELECT * FROM s [NOW] WHERE a NOT IN (SELECT a FROM t [NOW])) AS s,"
-    " t [NOW] WHERE s.a = t.a",
-    "EXCEPT": "SELECT q.a FROM (SELECT a FROM s [NOW] EXCEPT SELECT a FROM t [NOW]) AS q, u [NOW] WHERE q.a = u.a",
-    "EXCEPT ALL": "SELECT q.a FROM (SELECT a FROM s [NOW] EXCEPT ALL SELECT a FROM t [NOW]) AS q, u [NOW]",
-    "a table is looked up below": "SELECT s.a FROM s [NOW] JOIN n ON s.a = n.a"
-    " WHERE NOT EXISTS (SELECT * FROM t [NOW] WHERE t.a = s.a)",
-    "a table is looked up by the negation": "SELECT s.a FROM s [NOW], t [NOW] WHERE s.a = t.a"
-    " AND NOT EXISTS (SELECT * FROM n WHERE n.a = s.a)",
-    "a table has no negation of its own": "SELECT s.a FROM s [NOW] JOIN r ON s.a = r.a"
-    " WHERE NOT EXISTS (SELECT * FROM t [NOW] WHERE t.b = r.name)",
-}
-
-
-@pytest.mark.parametrize("why", IMMOVABLE)
-def test_negations_that_stay_where_they_are(why: str) -> None:
-    plan = applied(bound(IMMOVABLE[why]), RULES)
-
-    assert [candidate.plan for candidate in explore(plan, (push_down_negation, pull_up_negation))] == [plan]
 
 
 def test_which_tuple_a_table_is_looked_up_for_does_not_change() -> None:
@@ -506,16 +218,6 @@ def without_each_rule(plan: Node) -> list[Node]:
     return list(dict.fromkeys(found))
 
 
-class PlannedSession(Session):
-    """A session that runs the plans it is handed, one after the other."""
-
-    waiting: Sequence[Node] = ()
-
-    def optimized(self, plan: Node) -> Node:
-        first, *self.waiting = self.waiting
-        return first
-
-
 @settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(
     query=st.one_of(movable(), movable(), queries()),
@@ -528,19 +230,16 @@ def test_no_rule_changes_an_answer(
     query: str, streams: dict[str, list[Row]], cuts: list[int], chosen: list[int], order: random.Random
 ) -> None:
     """The plan as written and some of the others, side by side in one engine."""
-    engine = Engine()
-    engine.session = opened = PlannedSession(aggregates=OWN)
-    engine.sql(DECLARATIONS)
+    engine = planned_engine()
     try:
-        plan = compile_query(query, opened.catalog)
+        plan = compile_query(query, engine.session.catalog)
     except CqlMeaningError:
         assume(False)
     assume(not any(isinstance(node, OutputStream | Table) for node in plan.walk()))
     as_written, *others = without_each_rule(plan)
     plans = [as_written, *order.sample(others, min(PLANS_A_CASE, len(others)))]
-    opened.waiting = plans
     try:
-        running = [engine.query(query) for _ in plans]
+        running = run_plans(engine, query, plans)
     except WindrowError as error:
         event(f"not run: {error.message}")
         assume(False)

@@ -16,7 +16,9 @@ from windrow.plan.nodes import Node
 from windrow.plan.pattern import Pattern
 
 _UNMEASURED = "nothing was measured to choose by"  # costs are guesses until a stream has run, or has a rate
-CLOSE = 1.1  # costs within this factor are about the same: the estimates are no better
+# Costs within this factor are about the same: for plans that ran within a tenth or two of each other the model was off
+# by as much (docs/design/2026-11-15-optimizer.md).
+CLOSE = 1.1
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from windrow.plan.expressions import Column
 from windrow.plan.functions import conjuncts, equal_columns
 from windrow.plan.nodes import Alias, AntiJoin, Join, Node, Project, SemiJoin, Sort, Stream, Table
 
-# What it takes to insert a tuple and to remove it when it ends.
+# What it takes to insert a tuple and to remove it when it ends. The order is the thesis's (3.5.2), the figures are set
+# by hand: the choices they lead to were compared with running times (docs/design/2026-11-15-optimizer.md).
 MAINTENANCE: dict[Structure, tuple[float, float]] = {
     Structure.APPEND_LIST: (1.0, 0.0),
     Structure.FIFO: (1.0, 0.2),  # a basic window is dropped as a whole
@@ -84,9 +85,8 @@ def _is_free(node: Node) -> bool:
 
 def _upkeep(entry: StateEntry, node: Node, rates: Rates) -> float:
     """Insertion and removal of all that comes to be kept in a second."""
-    kept = {"left": 0, "right": 1, "input": 0, "values": 0, "window": 0, "multiplicities": 0}.get(entry.what)
     insert, remove = MAINTENANCE[entry.structure]
-    rate = rates.of(node if kept is None else node.inputs[kept]).rate
+    rate = rates.of(node if entry.input is None else node.inputs[entry.input]).rate
     return rate * (insert + (remove if entry.is_bounded else 0.0))
 
 

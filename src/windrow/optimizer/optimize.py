@@ -11,7 +11,6 @@ from windrow.optimizer.choose import Considered, chosen_among
 from windrow.optimizer.drop_distinct import drop_distinct
 from windrow.optimizer.explore import AlternativeRule, explore
 from windrow.optimizer.look_up_before_window import look_up_before_window
-from windrow.optimizer.merge_selections import merge_selections
 from windrow.optimizer.prune_columns import prune_columns
 from windrow.optimizer.pull_up_negation import pull_up_negation
 from windrow.optimizer.push_down_distinct import push_down_distinct
@@ -27,7 +26,6 @@ REQUIRED: tuple[Rule, ...] = (push_down_table_join, look_up_before_window)
 
 # Always good.
 RULES: tuple[Rule, ...] = (
-    merge_selections,
     push_down_selection,  # before the table join, which goes below the selections that are left
     *REQUIRED,
 )

@@ -8,7 +8,7 @@ row when the end comes as a negative tuple.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from windrow.plan.aggregate_class import AggregateClass
 from windrow.plan.aggregates import AGGREGATES
@@ -60,12 +60,16 @@ class Structure(enum.Enum):
 
 @dataclass(frozen=True)
 class StateEntry:
-    """One thing that an operator remembers; infinite rows mean that it grows for ever."""
+    """One thing that an operator remembers; infinite rows mean that it grows for ever.
+
+    `what` is shown. `input` says which input's rows come to be stored; None: the operator's own results.
+    """
 
     what: str
     structure: Structure
     rows: float
     until: tuple[str, ...] = ()  # columns whose closings free the rows that have their values
+    input: int | None = None
 
     @property
     def is_bounded(self) -> bool:
@@ -109,24 +113,24 @@ def state_of(node: Node, rates: Rates) -> tuple[StateEntry, ...]:
     if isinstance(node, Join | SemiJoin | AntiJoin):
         return _join_state(node, rates)
     if isinstance(node, Except | Intersect):
-        counters = StateEntry("multiplicities", Structure.VALUE_COUNTS, rates.of(node.left).rows)
-        return _stored("left", node.left, rates), _stored("right", node.right, rates), counters
+        counters = StateEntry("multiplicities", Structure.VALUE_COUNTS, rates.of(node.left).rows, input=0)
+        return _stored("left", node, 0, rates), _stored("right", node, 1, rates), counters
     if isinstance(node, Distinct):
         return _distinct_state(node, rates)
     if isinstance(node, GroupBy):
         return _group_state(node, rates)
     if isinstance(node, Limit):
-        return (StateEntry("input", Structure.SORTED, rates.of(node.input).rows),)
+        return (StateEntry("input", Structure.SORTED, rates.of(node.input).rows, input=0),)
     if isinstance(node, AppendOnly):
         return _append_only_state(node, rates)
     if isinstance(node, OutputStream) and (node.restore or node.kind is not OutputKind.RSTREAM):
-        return (_stored("previous answer", node.input, rates),)
+        return (_stored("previous answer", node, 0, rates),)
     return ()
 
 
 def _append_only_state(node: AppendOnly, rates: Rates) -> tuple[StateEntry, ...]:
     """Results whose external parts may end at any time are kept until one does."""
-    previous = _stored("previous answer", node.input, rates)
+    previous = _stored("previous answer", node, 0, rates)
     if update_pattern(node) is not Pattern.STR:
         return (previous,)
     return previous, StateEntry("results", Structure.ROW_HASH, rates.of(node).rows)
@@ -152,19 +156,21 @@ def _kept_rows(node: KeptGroups, rates: Rates) -> float:
     return min(rows, groups * node.reach / node.slice) if node.slice else rows
 
 
-def _stored(what: str, node: Node, rates: Rates) -> StateEntry:
-    return StateEntry(what, structure_for(node), rates.of(node).rows)
+def _stored(what: str, node: Node, place: int, rates: Rates, until: tuple[str, ...] = ()) -> StateEntry:
+    """The rows of an input, in the structure that its pattern asks for."""
+    below = node.inputs[place]
+    return StateEntry(what, structure_for(below), rates.of(below).rows, until, input=place)
 
 
 def _window_state(node: Windowed, rates: Rates) -> tuple[StateEntry, ...]:
     """Time-based windows keep nothing: the end is a column of the tuple."""
     extent, rows = node.window.extent, rates.of(node).rows
     if isinstance(extent, Latest) or node.window.partition:
-        return (StateEntry("window", Structure.PARTITION_HASH, rows, _columns(closes_partitions(node))),)
+        return (StateEntry("window", Structure.PARTITION_HASH, rows, _columns(closes_partitions(node)), input=0),)
     if isinstance(extent, Rows | RowsAgo):
         held = float(extent.count if isinstance(extent, Rows) else extent.begin)
-        return (StateEntry("window", Structure.FIFO, held),)
-    return (StateEntry("window", Structure.FIFO, rows),) if isinstance(node.window.slide, RowCount) else ()
+        return (StateEntry("window", Structure.FIFO, held, input=0),)
+    return (StateEntry("window", Structure.FIFO, rows, input=0),) if isinstance(node.window.slide, RowCount) else ()
 
 
 def _join_state(node: Join | SemiJoin | AntiJoin, rates: Rates) -> tuple[StateEntry, ...]:
@@ -172,9 +178,9 @@ def _join_state(node: Join | SemiJoin | AntiJoin, rates: Rates) -> tuple[StateEn
     left, right = node.left, node.right
     entries = []
     if is_relation(left) or not is_non_retroactive(right):
-        entries.append(replace(_stored("left", left, rates), until=_closing(node, 1)))
+        entries.append(_stored("left", node, 0, rates, _closing(node, 1)))
     if is_relation(right) or not is_non_retroactive(left):
-        entries.append(replace(_stored("right", right, rates), until=_closing(node, 0)))
+        entries.append(_stored("right", node, 1, rates, _closing(node, 0)))
     return tuple(entries)
 
 
@@ -190,7 +196,7 @@ def _distinct_state(node: Distinct, rates: Rates) -> tuple[StateEntry, ...]:
     """δ*: the output and, for each row of it, the youngest equal row; counters over a strict input."""
     rows, pattern = rates.of(node).rows, update_pattern(node.input)
     if pattern is Pattern.STR:
-        return (StateEntry("multiplicities", Structure.VALUE_COUNTS, rows),)
+        return (StateEntry("multiplicities", Structure.VALUE_COUNTS, rows, input=0),)
     output = StateEntry("output", BY_PATTERN[update_pattern(node)], rows)
     if pattern is Pattern.MONOTONIC:
         return (output,)
@@ -202,9 +208,9 @@ def _group_state(node: GroupBy, rates: Rates) -> tuple[StateEntry, ...]:
     until = _columns(closes_groups(node))
     groups = StateEntry("groups", Structure.GROUP_TABLE, rates.of(node).rows, until)
     if update_pattern(node.input) is not Pattern.MONOTONIC:
-        return groups, _stored("input", node.input, rates)
+        return groups, _stored("input", node, 0, rates)
     if any(_keeps_values(named.call) for named in node.aggregates):
-        return groups, StateEntry("values", Structure.VALUE_COUNTS, rates.of(node.input).rows, until)
+        return groups, StateEntry("values", Structure.VALUE_COUNTS, rates.of(node.input).rows, until, input=0)
     return (groups,)
 
 
