@@ -16,6 +16,9 @@ SESSION = session()
 HAND_WRITTEN = [
     "SELECT * FROM s",
     "SELECT s.*, t.a AS other FROM s [RANGE 1 MINUTE] JOIN t [RANGE 1 MINUTE] USING (a)",
+    "SELECT * FROM s [RANGE 1 MINUTE] FULL JOIN t [RANGE 1 MINUTE] USING (a) FULL JOIN u [RANGE 1 MINUTE] USING (a)",
+    "SELECT a, COUNT(*) FROM s [RANGE 1 MINUTE] FULL JOIN t [RANGE 1 MINUTE] USING (a) WHERE a > 1 GROUP BY a",
+    "SELECT a FROM s [ROWS 3] FULL JOIN (t [ROWS 3] RIGHT JOIN u [ROWS 3] USING (a)) USING (a) ORDER BY a",
     "SELECT * FROM s [ROWS 3] AS x, (t [ROWS 2] AS y JOIN u [ROWS 1] AS z ON y.a = z.a) WHERE x.a = y.a",
     'SELECT "select", "a b" FROM (SELECT a AS "select", b AS "a b" FROM s) AS "from"',
     "SELECT COUNT(*) FROM s [PARTITION BY b WHERE v > 1 AND b IS NOT NULL] WHERE NOT (a = 1 OR a = 2)",

@@ -168,7 +168,7 @@ class BlockBinder:
         qualifier = node.args["table"].name if isinstance(node, exp.Column) else None
         columns = scope.star(qualifier, span_of(node))
         return [
-            Item(binder.grouped(column, span_of(node)), None, unqualified(column.name), span_of(node))
+            Item(binder.grouped(column.expression, span_of(node)), None, column.name, span_of(node))
             for column in columns
         ]
 

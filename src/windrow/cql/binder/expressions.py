@@ -23,6 +23,7 @@ from windrow.plan.expressions import (
     Expression,
     Literal,
     NamedAggregate,
+    columns_of,
 )
 from windrow.plan.functions import ALIASES, FUNCTIONS, TIME_PARTS, SignatureError, call, promoted, scalar_names
 from windrow.plan.user_aggregate import UserAggregate
@@ -141,7 +142,7 @@ class ExpressionBinder:
             if node.this.args.get("quoted") and not node.table:
                 error.hint = f"{error.hint}; a text is written in single quotes: '{node.name}'"
             raise
-        self.places[column.name] = span_of(node)
+        self.places.update(dict.fromkeys(columns_of(column), span_of(node)))
         return column
 
     def _star(self, node: exp.Star) -> Expression:

@@ -27,7 +27,7 @@ def bind_punctuation(node: exp.Expr, stream: exp.Expr, columns: Sequence[ColumnD
     if where is None:
         return Punctuation(None, tuple(by))
     named = {column.name.lower(): Column(f"{stream.this.name}.{column.name}", column.type) for column in columns}
-    scope = Scope([RelationScope(stream.this.name, named)])
+    scope = Scope.over(RelationScope(stream.this.name, named))
     condition = ExpressionBinder(Catalog(), scope, "a PUNCTUATION").condition(where)
     return Punctuation(expression_text(condition), tuple(by))
 

@@ -135,7 +135,7 @@ class QueryBinder:
         column = _selected(key.this, plan, tree)
         if column is not None:
             return SortKey(plan.schema.column(column), descending, nulls_first)
-        scope = Scope([RelationScope.of("", plan)])
+        scope = Scope.over(RelationScope.of("", plan))
         try:
             bound = ExpressionBinder(self.catalog, scope, "ORDER BY").bind(key.this)
         except CqlNameError as error:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import exp
 
 from windrow.catalog import Entry, StreamEntry, TableEntry, fields_of
 from windrow.cql.binder.expressions import ExpressionBinder
-from windrow.cql.binder.scope import RelationScope, Scope
+from windrow.cql.binder.scope import RelationScope, Scope, ScopeColumn
 from windrow.cql.binder.windows import bind_window
 from windrow.cql.syntax import JoinSyntax, Relation, span_of
 from windrow.errors import CqlMeaningError, CqlNameError, CqlTypeError, nearest
@@ -85,17 +86,18 @@ class FromBinder:
         return aliased(entry.plan, alias)
 
     def _join(self, node: JoinSyntax) -> Node:
+        first = _Place.end_of(self.scope)
         left = self.bind(node.this)
-        first_right = len(self.scope.relations)
+        middle = _Place.end_of(self.scope)
         right = self.bind(node.expression)
         kind = JoinKind.INNER if node.args["kind"] == "CROSS" else JoinKind[node.args["kind"]]
-        condition = self._condition(node, left, right, first_right)
+        if node.args.get("using"):
+            condition = self._using(node.args["using"], kind, first, middle)
+        else:
+            condition = self._on(node.args.get("on"), left, right)
         return Join(left, right, condition, kind)
 
-    def _condition(self, node: JoinSyntax, left: Node, right: Node, first_right: int) -> Expression | None:
-        if node.args.get("using"):
-            return conjunction([self._using(name, first_right) for name in node.args["using"]])
-        on = node.args.get("on")
+    def _on(self, on: exp.Expr | None, left: Node, right: Node) -> Expression | None:
         if on is None:
             return None
         inner = replace(self.scope, outer=None)
@@ -107,17 +109,55 @@ class FromBinder:
             raise CqlMeaningError(f"ON uses {strangers[0]}, which is not part of this join", span_of(on), hint)
         return condition
 
-    def _using(self, name: exp.Identifier, first_right: int) -> Expression:
-        relations = self.scope.relations
-        left = Scope(relations[:first_right], merged=self.scope.merged).resolve(name.name, None, span_of(name))
-        right = Scope(relations[first_right:]).resolve(name.name, None, span_of(name))
-        holder = next(r.name for r in relations[:first_right] if left in r.columns.values())
-        self.scope.merged[name.name.lower()] = holder
-        try:
-            return call("=", left, right)
-        except SignatureError as error:
-            hint = f"write JOIN ... ON with {error.hint.removeprefix('write ')}" if error.hint else None
-            raise CqlTypeError(str(error), span_of(name), hint) from None
+    def _using(
+        self, names: Sequence[exp.Identifier], kind: JoinKind, first: _Place, middle: _Place
+    ) -> Expression | None:
+        """The condition of USING; in the scope the columns it names come first, once."""
+        left = Scope(
+            self.scope.relations[first.relation : middle.relation],
+            None,
+            self.scope.columns[first.column : middle.column],
+        )
+        right = Scope(self.scope.relations[middle.relation :], None, self.scope.columns[middle.column :])
+        equalities: list[Expression] = []
+        merged: dict[str, ScopeColumn] = {}
+        for name in names:
+            ours = left.resolve(name.name, None, span_of(name))
+            theirs = right.resolve(name.name, None, span_of(name))
+            equalities.append(_equality(ours, theirs, name))
+            spelled = (right if kind is JoinKind.RIGHT else left).spelling(name.name)
+            merged[name.name.lower()] = ScopeColumn(spelled, _MERGED[kind](ours, theirs))
+        others = [column for column in self.scope.columns[first.column :] if column.name.lower() not in merged]
+        self.scope.columns[first.column :] = [*merged.values(), *others]
+        return conjunction(equalities)
+
+
+class _Place(NamedTuple):
+    """A position in a scope: how many relations and columns stand before it."""
+
+    relation: int
+    column: int
+
+    @staticmethod
+    def end_of(scope: Scope) -> _Place:
+        return _Place(len(scope.relations), len(scope.columns))
+
+
+# What a column of USING stands for: the side all of whose rows are in the answer has it, and of two such either.
+_MERGED: dict[JoinKind, Callable[[Expression, Expression], Expression]] = {
+    JoinKind.INNER: lambda left, right: left,
+    JoinKind.LEFT: lambda left, right: left,
+    JoinKind.RIGHT: lambda left, right: right,
+    JoinKind.FULL: lambda left, right: call("COALESCE", left, right),
+}
+
+
+def _equality(left: Expression, right: Expression, name: exp.Identifier) -> Expression:
+    try:
+        return call("=", left, right)
+    except SignatureError as error:
+        hint = f"write JOIN ... ON with {error.hint.removeprefix('write ')}" if error.hint else None
+        raise CqlTypeError(str(error), span_of(name), hint) from None
 
 
 def _column_names(scope: Scope | None) -> list[str]:

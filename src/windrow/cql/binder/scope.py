@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from windrow.errors import CqlMeaningError, CqlNameError, Span, nearest
-from windrow.plan.expressions import Column
+from windrow.plan.expressions import Column, Expression, columns_of
 from windrow.plan.nodes import Node
 from windrow.plan.schema import unqualified
 
@@ -23,47 +23,67 @@ class RelationScope:
         return RelationScope(name, {unqualified(column.name).lower(): column for column in node.schema.columns})
 
 
+@dataclass(frozen=True)
+class ScopeColumn:
+    """What a name without a relation stands for: a column, or for USING in a FULL JOIN that of either side."""
+
+    name: str
+    expression: Expression
+
+
 @dataclass
 class Scope:
-    """The relations of one FROM; a sub-query in EXISTS or IN also sees those of the query around it."""
+    """The relations of one FROM; a sub-query in EXISTS or IN also sees those of the query around it.
+
+    `columns` are those of `*`, in order, and what names without a relation mean: USING makes one of two.
+    """
 
     relations: list[RelationScope] = field(default_factory=list)
     outer: Scope | None = None
-    merged: dict[str, str] = field(default_factory=dict)  # columns of USING -> the relation they are taken from
-    outer_columns: set[str] = field(default_factory=set)  # what was found outside
+    columns: list[ScopeColumn] = field(default_factory=list)
+    outer_columns: set[str] = field(default_factory=set)  # what was resolved outside
+
+    @staticmethod
+    def over(relation: RelationScope) -> Scope:
+        scope = Scope()
+        scope.add(relation, None)
+        return scope
 
     def add(self, relation: RelationScope, span: Span | None) -> None:
         if any(known.name.lower() == relation.name.lower() for known in self.relations):
             hint = f"give one of them another alias, such as AS {relation.name}_2"
             raise CqlNameError(f"two relations are called {relation.name}", span, hint)
         self.relations.append(relation)
+        self.columns.extend(_unmerged(relation))
 
-    def resolve(self, name: str, qualifier: str | None, span: Span | None) -> Column:
-        found = self._find(name, qualifier, span)
-        if found is not None:
-            return found
+    def resolve(self, name: str, qualifier: str | None, span: Span | None) -> Expression:
+        own = self._find(name, qualifier, span)
+        if own is not None:
+            return own
         if self.outer is not None:
             outer = self.outer._find(name, qualifier, span)
             if outer is not None:
-                self.outer_columns.add(outer.name)
+                self.outer_columns |= columns_of(outer)
                 return outer
             if self.outer.outer is not None and self.outer.outer._find(name, qualifier, span) is not None:
                 hint = "use it in the query between them, or join there"
                 raise CqlMeaningError(f"{name} belongs to a query two levels up", span, hint)
         raise self._unknown(name, qualifier, span)
 
-    def _find(self, name: str, qualifier: str | None, span: Span | None) -> Column | None:
-        if qualifier is None and name.lower() in self.merged:
-            qualifier = self.merged[name.lower()]
-        holders = [
-            relation
-            for relation in self.relations
-            if name.lower() in relation.columns and (qualifier is None or relation.name.lower() == qualifier.lower())
-        ]
-        if len(holders) > 1:
+    def _find(self, name: str, qualifier: str | None, span: Span | None) -> Expression | None:
+        if qualifier is not None:
+            relation = next((known for known in self.relations if known.name.lower() == qualifier.lower()), None)
+            return None if relation is None else relation.columns.get(name.lower())
+        meanings = [column.expression for column in self.columns if column.name.lower() == name.lower()]
+        if len(meanings) > 1:
+            holders = [relation for relation in self.relations if name.lower() in relation.columns]
             choices = " or ".join(f"{holder.name}.{name}" for holder in holders)
             raise CqlNameError(f"{name} is ambiguous", span, f"write {choices}")
-        return holders[0].columns[name.lower()] if holders else None
+        return meanings[0] if meanings else None
+
+    def spelling(self, name: str) -> str:
+        """A column's name as it was declared."""
+        return next(column.name for column in self.columns if column.name.lower() == name.lower())
 
     def _unknown(self, name: str, qualifier: str | None, span: Span | None) -> CqlNameError:
         if qualifier is None:
@@ -85,17 +105,16 @@ class Scope:
     def _column_names(self) -> list[str]:
         return [unqualified(column.name) for relation in self._visible() for column in relation.columns.values()]
 
-    def star(self, qualifier: str | None, span: Span | None) -> list[Column]:
-        """The columns of `*` or `s.*`; a column of USING once."""
+    def star(self, qualifier: str | None, span: Span | None) -> list[ScopeColumn]:
+        """The columns of `*` or `s.*`."""
         if qualifier is None:
-            return [
-                column
-                for relation in self.relations
-                for name, column in relation.columns.items()
-                if self.merged.get(name, relation.name) == relation.name
-            ]
+            return self.columns
         for relation in self.relations:
             if relation.name.lower() == qualifier.lower():
-                return list(relation.columns.values())
+                return _unmerged(relation)
         names = [known.name for known in self.relations]
         raise CqlNameError(f"there is no relation {qualifier} in FROM", span, nearest(qualifier, names, "relations"))
+
+
+def _unmerged(relation: RelationScope) -> list[ScopeColumn]:
+    return [ScopeColumn(unqualified(column.name), column) for column in relation.columns.values()]

@@ -289,7 +289,7 @@ def _change(tree: exp.Expr, catalog: Catalog) -> Statement:
         hint = "streams are fed by their source" if isinstance(entry, StreamEntry) else "change the table it reads"
         raise CqlMeaningError(f"{entry.name} is a {entry.kind}, not a table", span_of(tree.this), hint)
     columns = {column.name.lower(): Column(column.name, column.type) for column in entry.columns}
-    scope = Scope([RelationScope(entry.name, columns)])
+    scope = Scope.over(RelationScope(entry.name, columns))
     return bind_change(tree, entry, ExpressionBinder(catalog, scope, str(tree.args["kind"])))
 
 
