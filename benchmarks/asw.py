@@ -20,17 +20,17 @@ from windrow.batch.column import Column
 from windrow.synopses import (
     BasicInterval,
     Interval,
-    Kept,
-    KeptAggregate,
     NestedLandmarks,
     Quantile,
     Running,
     SharedSynopsis,
+    Synopsis,
     TwoStacks,
+    WordAggregate,
     maximum,
     sum_of_integers,
 )
-from windrow.synopses.positions.word_synopsis import KeptWords, Ring
+from windrow.synopses.positions.word_synopsis import Ring, WordSynopsis
 from windrow.synopses.positions.words import ADD, GREATEST
 from windrow.types import BIGINT
 
@@ -135,7 +135,7 @@ def _input(count: int, share: float) -> Input:
     return Input(is_update, values, random.integers(0, OPERATORS, count))
 
 
-def _filled(kept: Kept, length: int, before: int = 12_345) -> SharedSynopsis:
+def _filled(kept: Synopsis, length: int, before: int = 12_345) -> SharedSynopsis:
     """So many elements, with others before them that have left: windows then begin at odd places too."""
     synopsis = SharedSynopsis([kept])
     values = np.random.default_rng(1).integers(0, 1 << 20, length + before)
@@ -147,11 +147,11 @@ def _filled(kept: Kept, length: int, before: int = 12_345) -> SharedSynopsis:
     return synopsis
 
 
-def _sum() -> KeptAggregate:
+def _sum() -> WordAggregate:
     return sum_of_integers(BIGINT)
 
 
-def _shared(make: Callable[[KeptAggregate], KeptWords], kind: int) -> Mixed:
+def _shared(make: Callable[[WordAggregate], WordSynopsis], kind: int) -> Mixed:
     ring = _ring(_filled(make(_sum()), OPERATORS, 0))
     return lambda mixed: asw_loops.mixed(*mixed, kind, OPERATORS, *ring)
 
@@ -175,7 +175,7 @@ def _two_stacks() -> Mixed:
         column = Column(BIGINT, np.full(OPERATORS, values[n]))
         synopsis.insert(groups, np.full(OPERATORS, n), [(column,)])
         synopsis.elements.first[:OPERATORS] = np.maximum(0, n + 1 - groups)
-    kept = synopsis.kept[0]
+    kept = synopsis.synopses[0]
     assert isinstance(kept, TwoStacks)
     ring: tuple[Any, ...] = (*kept.ring(synopsis.elements), kept.middle, kept.back)
     return lambda mixed: asw_loops.mixed_two_stacks(*mixed, OPERATORS, *ring)
@@ -218,13 +218,13 @@ def _of_words(kept: int) -> dict[str, tuple[SharedSynopsis, int, int]]:
 
 
 def _ring(synopsis: SharedSynopsis) -> Ring:
-    kept = synopsis.kept[0]
-    assert isinstance(kept, KeptWords)
+    kept = synopsis.synopses[0]
+    assert isinstance(kept, WordSynopsis)
     return kept.ring(synopsis.elements)
 
 
 def _where(synopsis: SharedSynopsis) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
-    runs = synopsis.kept[0]
+    runs = synopsis.synopses[0]
     assert isinstance(runs, Quantile)
     e = synopsis.elements
     return runs.start, e.offset, e.size, e.next, runs.runs, runs.nulls

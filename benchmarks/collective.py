@@ -16,7 +16,7 @@ from windrow.synopses import Collective
 from windrow.synopses.collective import collective
 from windrow.synopses.positions import running
 from windrow.synopses.positions.elements import first_not_before
-from windrow.synopses.positions.word_synopsis import KeptWords
+from windrow.synopses.positions.word_synopsis import WordSynopsis
 
 GROUPS = 5_000
 MINUTE = 60_000_000
@@ -106,8 +106,8 @@ def _seconds(inputs: int, p: int, group: Int64s, time: Int64s, mixed: Input) -> 
         for start in range(0, len(group), 100_000):
             synopsis.insert(group[start : start + 100_000], time[start : start + 100_000])
         _reserve(synopsis, mixed.group)
-        e, kept, index = synopsis.synopsis.elements, synopsis.synopsis.kept[0], synopsis.index
-        assert isinstance(kept, KeptWords)
+        e, kept, index = synopsis.synopsis.elements, synopsis.synopsis.synopses[0], synopsis.index
+        assert isinstance(kept, WordSynopsis)
         arrays = (e.offset, e.size, e.first, e.next, e.time, kept.rows)
         work = partial(_asked_all, *mixed, *arrays)
         if p:
@@ -123,7 +123,7 @@ def _seconds(inputs: int, p: int, group: Int64s, time: Int64s, mixed: Input) -> 
 def _reserve(synopsis: Collective, group: Int64s) -> None:
     """Rings with room for all that is to come: the compiled loops do not move them."""
     moves = synopsis.synopsis.elements.reserve(group)
-    for kept in synopsis.synopsis.kept:
+    for kept in synopsis.synopsis.synopses:
         kept.move(synopsis.synopsis.elements, moves)
     synopsis.synopsis.elements.move(moves)
 

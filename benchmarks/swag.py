@@ -16,35 +16,35 @@ from windrow.batch.arrays import Array, Int64s
 from windrow.batch.column import Column
 from windrow.batch.key_table import KeyTable
 from windrow.plan.aggregates import aggregate_call, traits_of
-from windrow.plan.analysis.synopses import Choice, Synopsis, Workload, chosen
+from windrow.plan.analysis.synopses import Choice, SynopsisKind, Workload, chosen
 from windrow.plan.expressions import Column as PlanColumn
 from windrow.synopses import (
     BasicInterval,
     Interval,
-    KeptAggregate,
     Running,
     SharedSynopsis,
     TwoStacks,
+    WordAggregate,
     average_of_integers,
     maximum,
     sum_of_integers,
 )
-from windrow.synopses.positions.word_synopsis import KeptWords
+from windrow.synopses.positions.word_synopsis import WordSynopsis
 from windrow.types import BIGINT
 
 THREADS = 1
 TURNS, SLOW = 3, 5  # a side that takes more seconds than this has one turn
 TICK = 1_000_000  # microseconds a second
-AGGREGATES: Mapping[str, Callable[[], KeptAggregate]] = {
+AGGREGATES: Mapping[str, Callable[[], WordAggregate]] = {
     "SUM": lambda: sum_of_integers(BIGINT),
     "MAX": lambda: maximum(BIGINT),
     "AVG": average_of_integers,
 }
-KINDS: Mapping[Synopsis, Callable[[KeptAggregate], KeptWords]] = {
-    Synopsis.RUNNING: Running,
-    Synopsis.INTERVAL: Interval,
-    Synopsis.BASIC_INTERVAL: BasicInterval,
-    Synopsis.TWO_STACKS: TwoStacks,
+KINDS: Mapping[SynopsisKind, Callable[[WordAggregate], WordSynopsis]] = {
+    SynopsisKind.RUNNING: Running,
+    SynopsisKind.INTERVAL: Interval,
+    SynopsisKind.BASIC_INTERVAL: BasicInterval,
+    SynopsisKind.TWO_STACKS: TwoStacks,
 }
 
 
@@ -146,7 +146,7 @@ def _measured(name: str, side: Side, rows: Rows, work: Work) -> tuple[float, Ans
     return best, in_order()
 
 
-def _choices(work: Work) -> list[Choice[Synopsis]]:
+def _choices(work: Work) -> list[Choice[SynopsisKind]]:
     """By the planner's costs: every row comes once and asks once."""
     rate = work.rows / 3_600
     asked = Workload(updates=rate, lookups=rate, widths=(work.width,), groups=work.groups)
@@ -164,7 +164,7 @@ def _recomputation(rows: Rows, work: Work) -> Callable[[], Answers]:
     return _rolled([BasicInterval(make()) for make in AGGREGATES.values()], rows, work)
 
 
-def _rolled(kept: Sequence[KeptWords], rows: Rows, work: Work) -> Callable[[], Answers]:
+def _rolled(kept: Sequence[WordSynopsis], rows: Rows, work: Work) -> Callable[[], Answers]:
     synopsis, keys, length = SharedSynopsis(kept), KeyTable(), work.length * TICK
     found, expired = [], int(rows.ts[0])
     for start in range(0, len(rows.ts), work.batch):

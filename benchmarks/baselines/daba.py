@@ -17,19 +17,19 @@ import numpy as np
 from windrow.batch.arrays import Int64s, grown
 from windrow.batch.compiled import compiled, inlined
 from windrow.errors import WindrowError
-from windrow.synopses.positions.elements import Arrivals, Elements, Moves, Spans, move_rings, places
-from windrow.synopses.positions.word_aggregates import KeptAggregate
-from windrow.synopses.positions.word_synopsis import KeptWords, Operation, Ring
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans, move_rings, places
+from windrow.synopses.positions.word_aggregates import WordAggregate
+from windrow.synopses.positions.word_synopsis import Operation, Ring, WordSynopsis
 from windrow.synopses.positions.words import Layout, merge, widened
 
 _F, _L, _R, _A, _B, _E = range(6)  # the cuts
 _BACK, _MIDDLE = range(2)  # aggregates of a group: over [b, e), and over [r, b) as it was when the cuts began anew
 
 
-class Daba(KeptWords):
-    rows_a_place = 2  # the element, and the aggregate from it on
+class Daba(WordSynopsis):
+    rows_per_place = 2  # the element, and the aggregate from it on
 
-    def __init__(self, aggregate: KeptAggregate) -> None:
+    def __init__(self, aggregate: WordAggregate) -> None:
         super().__init__(aggregate)
         self.cuts: Int64s = np.zeros((0, 6), np.int64)
         self.sides: Int64s = np.zeros((0, self.layout.width), np.int64)
@@ -63,13 +63,13 @@ class Daba(KeptWords):
     def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
         return ring.rows[2 * places(spans, ring.offset, ring.size)]
 
-    def _moved(self, elements: Elements, moves: Moves, old: Int64s, new: Int64s) -> None:
+    def _moved(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
         """Departures are worked off first: what has left is not moved."""
         self.cuts = grown(self.cuts, elements.groups)
         self.sides = grown(self.sides, 2 * elements.groups)
         ring = self.ring(elements)
         _depart_all(*self.how, ring.offset, ring.size, ring.first, ring.rows, self.cuts, self.sides)
-        move_rings(*moves[:5], elements.first, elements.next, self.rows_a_place, old, new)
+        move_rings(*moves[:5], elements.first, elements.next, self.rows_per_place, old, new)
 
     def _widen(self, elements: Elements, layout: Layout) -> None:
         self.sides = widened(self.sides, self.layout, layout)

@@ -25,8 +25,8 @@ from windrow.batch.column import Column
 from windrow.batch.compiled import compiled
 from windrow.errors import WindrowError
 from windrow.state.snapshot import Piece, Snapshot, restore_parts, snapshot_parts
-from windrow.synopses.positions.elements import Elements, Moves, move_rings, places
-from windrow.synopses.positions.word_aggregates import KeptAggregate
+from windrow.synopses.positions.elements import Elements, RingMoves, move_rings, places
+from windrow.synopses.positions.word_aggregates import WordAggregate
 from windrow.synopses.positions.word_synopsis import Operation
 from windrow.synopses.positions.words import Layout, Words, merge, widened
 
@@ -67,7 +67,7 @@ class Landmark:
     """
 
     def __init__(
-        self, aggregate: KeptAggregate, widths: Sequence[int], by_rows: bool, longest: int | None = None
+        self, aggregate: WordAggregate, widths: Sequence[int], by_rows: bool, longest: int | None = None
     ) -> None:
         if not widths or min(widths) < 1:
             raise WindrowError("a landmark synopsis needs the widths of its windows", "give one or more, from 1 on")
@@ -129,7 +129,7 @@ class _Partition:
     """Windows between two widths, at most a factor of two apart."""
 
     def __init__(
-        self, aggregate: KeptAggregate, smallest: int, largest: int, by_rows: bool, longest: int | None
+        self, aggregate: WordAggregate, smallest: int, largest: int, by_rows: bool, longest: int | None
     ) -> None:
         self.smallest, self.largest, self.by_rows = smallest, largest, by_rows
         self.is_suffix = longest is None
@@ -199,7 +199,7 @@ class _Partition:
         if self.is_suffix:
             self.forward = grown(self.forward, _REACH * self.elements.groups)
 
-    def _follow(self, moves: Moves) -> None:
+    def _follow(self, moves: RingMoves) -> None:
         if not len(moves.group) and not moves.packed:
             return
         self.back = self._moved(moves, self.back, 1)
@@ -207,10 +207,10 @@ class _Partition:
             self.forward = self._moved(moves, self.forward, _REACH)
         self.elements.move(moves)
 
-    def _moved(self, moves: Moves, rows: _Rows, rows_a_place: int) -> _Rows:
-        places = rows_a_place * moves.places
+    def _moved(self, moves: RingMoves, rows: _Rows, rows_per_place: int) -> _Rows:
+        places = rows_per_place * moves.places
         new = np.zeros((places, self.layout.width), np.int64) if moves.packed else grown(rows, places)
-        move_rings(*moves[:5], self.elements.first, self.elements.next, rows_a_place, rows, new)
+        move_rings(*moves[:5], self.elements.first, self.elements.next, rows_per_place, rows, new)
         return new
 
     def snapshot(self, known: Container[str]) -> Snapshot:
@@ -221,13 +221,13 @@ class _Partition:
         arrays: dict[str, Array] = {"first": e.first, "next": e.next, "opened": self.opened, "closed": self.closed}
         arrays |= {"time": e.times(e.everything()), "back": self._held(self.back, 1)}
         arrays["forward"] = self.forward if self.is_suffix else self._held(self.forward, _REACH)
-        arrays["layout"] = np.array((*self.layout, e.kept_since), np.int64)
+        arrays["layout"] = np.array((*self.layout, e.covered_since), np.int64)
         return Snapshot((name,), {name: Piece({key: array.copy() for key, array in arrays.items()})})
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         ((name, piece),) = pieces.items()
         self._number, arrays, e = int(name), piece.arrays, self.elements
-        *layout, e.kept_since = arrays["layout"].tolist()
+        *layout, e.covered_since = arrays["layout"].tolist()
         self.layout = Layout(*layout)
         self.back, self.forward = self._no_rows(), self._no_rows()
         groups = np.arange(len(arrays["first"]))
@@ -244,8 +244,8 @@ class _Partition:
             width = self.layout.width
             self.forward.reshape(-1, _REACH, width)[self._places()] = arrays["forward"].reshape(-1, _REACH, width)
 
-    def _held(self, rows: _Rows, rows_a_place: int) -> _Rows:
-        return rows.reshape(-1, rows_a_place, rows.shape[1])[self._places()].reshape(-1, rows.shape[1])
+    def _held(self, rows: _Rows, rows_per_place: int) -> _Rows:
+        return rows.reshape(-1, rows_per_place, rows.shape[1])[self._places()].reshape(-1, rows.shape[1])
 
     def _places(self) -> Int64s:
         e = self.elements

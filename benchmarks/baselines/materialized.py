@@ -16,14 +16,14 @@ from windrow.batch.column import Column
 from windrow.batch.compiled import compiled
 from windrow.synopses.positions.basic_interval import BasicInterval
 from windrow.synopses.positions.elements import Elements
-from windrow.synopses.positions.word_aggregates import KeptAggregate
+from windrow.synopses.positions.word_aggregates import WordAggregate
 from windrow.synopses.positions.words import ADD, Words, merge, subtract, widened
 
 
 class Materialized:
     """Windows over the last so many elements of each group."""
 
-    def __init__(self, aggregate: KeptAggregate, widths: Sequence[int]) -> None:
+    def __init__(self, aggregate: WordAggregate, widths: Sequence[int]) -> None:
         self.widths: Int64s = np.array(widths, np.int64)
         self.elements, self.values = Elements(), BasicInterval(aggregate)
         self.answers: Int64s = np.zeros((0, aggregate.empty.width), np.int64)  # window by window of each group

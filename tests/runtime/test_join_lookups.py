@@ -32,7 +32,7 @@ from windrow.runtime.local import Engine
 from windrow.runtime.lookups import rechoosing
 from windrow.runtime.lookups.rechoosing_joins import RechoosingJoin
 from windrow.sharing import join_lookups
-from windrow.synopses import JoinKind
+from windrow.synopses import JoinSynopsisForm
 from windrow.types import BIGINT
 
 HALF = SECOND // 2
@@ -343,7 +343,7 @@ def test_the_form_follows_what_is_asked() -> None:
     later = {name: [{**row, "ts": row["ts"] + 60 * SECOND} for row in some] for name, some in some_rows().items()}
     rows = {name: some + later[name] for name, some in some_rows().items()}
     ((kept, (_, state)),) = engine._lookups.synopses().items()
-    state.kept = [one.converted(JoinKind.BASIC) for one in state.kept]
+    state.synopses = [one.converted(JoinSynopsisForm.BASIC) for one in state.synopses]
     engine._lookups._watching[state] = RechoosingJoin(replace(kept, kinds=("BIJ", "BIJ", "BIJ")))
     for first in range(0, 120, 10):
         for name, some in later.items():
@@ -353,6 +353,10 @@ def test_the_form_follows_what_is_asked() -> None:
         there = {name: [row for row in some if row["ts"] < engine.watermark] for name, some in rows.items()}
         plan = compile_query(text, engine.session.catalog)
         assert bag_of_table(query.answer()) == answer_at(plan, there, SCHEMAS, engine.watermark - 1)
-    assert [one.kind for one in state.kept] == [JoinKind.RUNNING, JoinKind.RUNNING, JoinKind.INTERVAL]
+    assert [one.kind for one in state.synopses] == [
+        JoinSynopsisForm.RUNNING,
+        JoinSynopsisForm.RUNNING,
+        JoinSynopsisForm.INTERVAL,
+    ]
     notes = query.explain().plan.inputs[0].inputs[0].notes
     assert all("as measured" in note for note in notes)

@@ -18,7 +18,7 @@ from support.sql_oracle import Row, answer_at, stream_order
 from support.sub_windows import DECLARATION, HALF, SCHEMA, streams
 from windrow.errors import WindrowError
 from windrow.plan.analysis import lookups
-from windrow.plan.analysis.synopses import Synopsis
+from windrow.plan.analysis.synopses import SynopsisKind
 from windrow.runtime.local import Engine
 from windrow.runtime.local import lookups as lookups_in_process
 from windrow.runtime.lookups import rechoosing
@@ -71,11 +71,11 @@ def outcomes(engine: Any, asked: Sequence[Asked], rows: list[Row], cuts: Sequenc
     asked=together(most=4),
     cuts=cuts_of_streams,
     indexed=st.booleans(),
-    kind=st.sampled_from([None, *Synopsis]),
+    kind=st.sampled_from([None, *SynopsisKind]),
     watched=st.booleans(),
 )
 def test_what_sql_gives(
-    rows: list[Row], asked: list[Asked], cuts: list[int], indexed: bool, kind: Synopsis | None, watched: bool
+    rows: list[Row], asked: list[Asked], cuts: list[int], indexed: bool, kind: SynopsisKind | None, watched: bool
 ) -> None:
     """Whatever the planner chooses, and however often it changes its mind."""
     with pytest.MonkeyPatch.context() as patch:
@@ -90,7 +90,7 @@ def test_what_sql_gives(
     cuts=cuts_of_streams,
     shards=st.sampled_from([1, 3]),
     indexed=st.booleans(),
-    kind=st.sampled_from([None, *Synopsis]),
+    kind=st.sampled_from([None, *SynopsisKind]),
     watched=st.booleans(),
 )
 def test_what_sql_gives_on_shards(
@@ -99,7 +99,7 @@ def test_what_sql_gives_on_shards(
     cuts: list[int],
     shards: int,
     indexed: bool,
-    kind: Synopsis | None,
+    kind: SynopsisKind | None,
     watched: bool,
 ) -> None:
     """Workers have nothing in memory from batch to batch: all comes from what was written."""
@@ -134,7 +134,7 @@ def test_as_with_a_synopsis_of_its_own(
     assert slides or all(found is None for found, wanted in pairs if wanted is None)
 
 
-def _plan(patch: pytest.MonkeyPatch, indexed: bool, kind: Synopsis | None, watched: bool) -> None:
+def _plan(patch: pytest.MonkeyPatch, indexed: bool, kind: SynopsisKind | None, watched: bool) -> None:
     """Let the planner always take an index, have no choice of forms, or look at its choice all the time."""
     if indexed:
         patch.setattr(shared_lookups, "is_indexed", lambda *rates: (True, "always"))
@@ -145,11 +145,11 @@ def _plan(patch: pytest.MonkeyPatch, indexed: bool, kind: Synopsis | None, watch
         _only(patch, kind)
 
 
-def _only(patch: pytest.MonkeyPatch, kind: Synopsis) -> None:
+def _only(patch: pytest.MonkeyPatch, kind: SynopsisKind) -> None:
     """Let the planner have no choice where this one is possible."""
     possible = lookups.synopses_of
 
-    def one_of(call: Any) -> tuple[Synopsis, ...]:
+    def one_of(call: Any) -> tuple[SynopsisKind, ...]:
         found = possible(call)
         return (kind,) if kind in found else found
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from windrow.plan.aggregate_class import AggregateClass, Traits
 from windrow.plan.aggregates import AGGREGATES, aggregate_call, traits_of
-from windrow.plan.analysis.synopses import Synopsis, Watch, Workload, alternatives, chosen
+from windrow.plan.analysis.synopses import SynopsisKind, Watch, Workload, alternatives, chosen
 from windrow.plan.expressions import Column
 from windrow.types import BIGINT
 
@@ -48,17 +48,17 @@ def test_classes_of_the_built_in_aggregates():
 @pytest.mark.parametrize(
     "traits, workload, expected",
     [
-        (SUM, Workload(1e5, 1e5, MANY), Synopsis.RUNNING),
-        (SUM, Workload(1.0, 1e6, (10, 20)), Synopsis.RUNNING),
-        (MAX, Workload(1e5, 1e5, (1000,)), Synopsis.TWO_STACKS),
-        (MAX, Workload(1.0, 1e3, (100,), kept=1000), Synopsis.LANDMARKS),  # of a tenth of what is kept
-        (MAX, Workload(1e5, 1e5, MANY), Synopsis.INTERVAL),
-        (MAX, Workload(1e3, 1e5, (900, 1000, 1100, 1200)), Synopsis.LANDMARKS),
-        (MAX, Workload(1e3, 1e5, (1000,), are_suffixes=False), Synopsis.LANDMARKS),
-        (MAX, Workload(1e5, 10.0, MANY), Synopsis.BASIC_INTERVAL),
+        (SUM, Workload(1e5, 1e5, MANY), SynopsisKind.RUNNING),
+        (SUM, Workload(1.0, 1e6, (10, 20)), SynopsisKind.RUNNING),
+        (MAX, Workload(1e5, 1e5, (1000,)), SynopsisKind.TWO_STACKS),
+        (MAX, Workload(1.0, 1e3, (100,), kept=1000), SynopsisKind.LANDMARKS),  # of a tenth of what is kept
+        (MAX, Workload(1e5, 1e5, MANY), SynopsisKind.INTERVAL),
+        (MAX, Workload(1e3, 1e5, (900, 1000, 1100, 1200)), SynopsisKind.LANDMARKS),
+        (MAX, Workload(1e3, 1e5, (1000,), are_suffixes=False), SynopsisKind.LANDMARKS),
+        (MAX, Workload(1e5, 10.0, MANY), SynopsisKind.BASIC_INTERVAL),
         # Thesis 8.3.1: a basic interval synopsis is the better one from b / log b queries at a time.
-        (MAX, Workload(1e3, 1e5, MANY, together=1000), Synopsis.BASIC_INTERVAL),
-        (MAX, Workload(1e5, 1e5, MANY, memory=20_000), Synopsis.BASIC_INTERVAL),
+        (MAX, Workload(1e3, 1e5, MANY, together=1000), SynopsisKind.BASIC_INTERVAL),
+        (MAX, Workload(1e5, 1e5, MANY, memory=20_000), SynopsisKind.BASIC_INTERVAL),
     ],
 )
 def test_choices(traits, workload, expected):
@@ -75,7 +75,7 @@ def test_a_choice_is_the_cheapest_that_fits_and_says_why(workload, subtractable)
     others = alternatives(traits, workload)
 
     assert all(found.cost <= other.cost for other in others)
-    assert (found.kind is Synopsis.RUNNING) <= subtractable
+    assert (found.kind is SynopsisKind.RUNNING) <= subtractable
     assert found.reason.count("elements and") == 1
     tight = chosen(traits, Workload(**{**vars(workload), "memory": 1.0}))
     assert tight.bytes == min(other.bytes for other in others)
@@ -87,16 +87,16 @@ def test_the_thesis_break_even_of_the_basic_interval_synopsis():
     b = 1024
     for together, is_basic in ((b // 10 // 2, False), (b // 10 * 2, True)):
         costs = {one.kind: one.cost for one in alternatives(MAX, Workload(0.0, 1e5, (b,), together))}
-        assert (costs[Synopsis.BASIC_INTERVAL] < costs[Synopsis.INTERVAL]) is is_basic
+        assert (costs[SynopsisKind.BASIC_INTERVAL] < costs[SynopsisKind.INTERVAL]) is is_basic
 
 
 def test_another_synopsis_takes_over_only_when_the_workload_has_changed_for_long():
     many, few = Workload(1e5, 1e5, MANY), Workload(1e5, 10.0, MANY)
     watch = Watch(MAX, chosen(MAX, many))
-    assert watch.choice.kind is Synopsis.INTERVAL
+    assert watch.choice.kind is SynopsisKind.INTERVAL
     assert [watch.look(few) for _ in range(4)] == [None] * 4
     assert watch.look(many) is None, "a short change is over"
     *early, last = [watch.look(few) for _ in range(5)]
     assert early == [None] * 4
-    assert last is not None and last.kind is Synopsis.BASIC_INTERVAL
+    assert last is not None and last.kind is SynopsisKind.BASIC_INTERVAL
     assert watch.look(few) is None

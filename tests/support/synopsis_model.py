@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from windrow.batch import Dictionary, column_from_arrow, column_to_arrow
 from windrow.batch.column import Column
 from windrow.synopses import (
-    KeptAggregate,
+    WordAggregate,
     average_of_decimals,
     average_of_doubles,
     average_of_integers,
@@ -39,7 +39,7 @@ class Case:
     type: Type
     arrow: pa.DataType
     values: st.SearchStrategy
-    make: Callable[[], KeptAggregate]
+    make: Callable[[], WordAggregate]
     expected: Callable[[list], object]
 
     def column(self, values: Sequence) -> Column:

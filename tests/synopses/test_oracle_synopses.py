@@ -218,7 +218,7 @@ def test_quantiles_of_any_fraction_and_window(data):
         end = np.where(np.arange(len(asked)) % 2, FOREVER, begin + int64s([width for _, _, width in asked]))
         spans = synopsis.elements.by_time(groups, begin, end)
         phi = [data.draw(fractions) for _ in asked]
-        (kept,) = synopsis.kept
+        (kept,) = synopsis.synopses
         held = [sorted(model.by_time(*window)) for window in zip(groups, begin, end, strict=True)]
         wanted = [
             of[max(1, -(-f.numerator * len(of) // f.denominator)) - 1] if of else None

@@ -11,8 +11,8 @@ from windrow.operators.groups.slice_partials import SlicePartials
 from windrow.operators.groups.slice_summaries import SliceSummaries
 from windrow.operators.operator import Expression as CompiledExpression
 from windrow.operators.punctuated import PunctuatedGroupBy
-from windrow.operators.synopses.maintain_join import KeepJoin
-from windrow.operators.synopses.maintain_synopsis import KeepSynopsis
+from windrow.operators.synopses.maintain_join import MaintainJoinSynopsis
+from windrow.operators.synopses.maintain_synopsis import MaintainSynopsis
 from windrow.operators.synopses.refreshed_synopsis import Periodic, RefreshSynopsis
 from windrow.operators.windows.sub_windows import LastSubWindows
 from windrow.physical.aggregates import accumulator, cut_of, merged, partial_of, times_of, values_of
@@ -57,7 +57,7 @@ class GroupLowering(LoweringUnderStrategy):
             arguments = _appended(values_of(named.call), compiler, columns)
             kept.append(kept_column(named.call, arguments, kind, named.name in plan.indexed, self._dictionary))
         below = PhysicalNode(plan, Projection(tuple(columns)), (self._rows_below(plan.input),))
-        operator = KeepSynopsis(
+        operator = MaintainSynopsis(
             tuple(range(len(plan.keys))), tuple(kept), plan.schema.types, plan.reach, self._dictionary,
             plan.by_rows, plan.slice,
         )  # fmt: skip
@@ -74,13 +74,15 @@ class GroupLowering(LoweringUnderStrategy):
             kept.append(join_column(named.call, arguments, kind, plan, self._dictionary))
         compiler, types = self._compiler(plan.input.schema), tuple(one.type for one in wanted)
         columns = Projection(tuple(compiler.column(one) for one in wanted))
-        operator = KeepJoin(len(plan.keys), tuple(kept), types, plan.schema.types, plan.slide, self._dictionary)
+        operator = MaintainJoinSynopsis(
+            len(plan.keys), tuple(kept), types, plan.schema.types, plan.slide, self._dictionary
+        )
         return PhysicalNode(plan, operator, (PhysicalNode(plan, columns, (self._direct.lower(plan.input),)),))
 
     def _refreshed(self, plan: synopsis_nodes.RefreshedSynopsis) -> PhysicalNode:
         """Asked at refreshes; each query takes its answer from what comes out."""
         kept = self._synopsis(plan)
-        assert isinstance(kept.operator, KeepSynopsis), kept
+        assert isinstance(kept.operator, MaintainSynopsis), kept
         places = {named.name: place for place, named in enumerate(plan.aggregates)}
         questions = tuple(_periodic(question, places) for question in plan.questions)
         return PhysicalNode(plan, RefreshSynopsis(kept.operator, questions), kept.inputs)

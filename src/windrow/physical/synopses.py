@@ -8,10 +8,10 @@ from typing import Any
 
 from windrow.aggregates.user.user_functions import UserFunctions
 from windrow.batch.dictionary import Dictionary
-from windrow.operators.synopses.maintain_join import JoinColumn
-from windrow.operators.synopses.maintain_synopsis import KeptColumn
+from windrow.operators.synopses.maintain_join import JoinSynopsisColumn
+from windrow.operators.synopses.maintain_synopsis import SynopsisColumn
 from windrow.plan.analysis.join_synopses import JoinSynopsisKind
-from windrow.plan.analysis.synopses import INDEX_LEVELS, Synopsis
+from windrow.plan.analysis.synopses import INDEX_LEVELS, SynopsisKind
 from windrow.plan.approximation import error_of
 from windrow.plan.expressions import AggregateCall, Literal
 from windrow.plan.synopsis_nodes import KeptJoin
@@ -19,15 +19,15 @@ from windrow.synopses import (
     BasicInterval,
     Interval,
     IntervalStates,
-    JoinKind,
     JoinSynopsis,
-    Kept,
-    KeptAggregate,
+    JoinSynopsisForm,
     NestedLandmarks,
     Quantile,
     Running,
     RunningStates,
+    Synopsis,
     TwoStacks,
+    WordAggregate,
     average_of_decimals,
     average_of_doubles,
     average_of_integers,
@@ -39,44 +39,44 @@ from windrow.synopses import (
 )
 from windrow.synopses.collective.thresholds import ExtremeIndex, ThresholdIndex, WeightIndex
 from windrow.synopses.positions.quantile import Median
-from windrow.synopses.sketches.group_sketches import Apart, Fading, Histogram
+from windrow.synopses.sketches.group_sketches import DecayedSketch, GroupSketch, HistogramSketch
 from windrow.types import BINARY, STRING, DecimalType, is_integer
 
-_OF_WORDS: dict[Synopsis, Callable[[KeptAggregate], Kept]] = {
-    Synopsis.RUNNING: Running,
-    Synopsis.INTERVAL: Interval,
-    Synopsis.BASIC_INTERVAL: BasicInterval,
-    Synopsis.LANDMARKS: NestedLandmarks,
-    Synopsis.TWO_STACKS: TwoStacks,
+_OF_WORDS: dict[SynopsisKind, Callable[[WordAggregate], Synopsis]] = {
+    SynopsisKind.RUNNING: Running,
+    SynopsisKind.INTERVAL: Interval,
+    SynopsisKind.BASIC_INTERVAL: BasicInterval,
+    SynopsisKind.LANDMARKS: NestedLandmarks,
+    SynopsisKind.TWO_STACKS: TwoStacks,
 }
 
 
 _OF_PAIRS = {
-    JoinSynopsisKind.BASIC: JoinKind.BASIC,
-    JoinSynopsisKind.INTERVAL: JoinKind.INTERVAL,
-    JoinSynopsisKind.RUNNING: JoinKind.RUNNING,
+    JoinSynopsisKind.BASIC: JoinSynopsisForm.BASIC,
+    JoinSynopsisKind.INTERVAL: JoinSynopsisForm.INTERVAL,
+    JoinSynopsisKind.RUNNING: JoinSynopsisForm.RUNNING,
 }
 
 
 def kept_column(
     call: AggregateCall, arguments: tuple[int, ...], kind: str, indexed: bool, dictionary: Dictionary
-) -> KeptColumn:
+) -> SynopsisColumn:
     """An aggregate in a synopsis of a kind; `arguments` are the ordinals of its columns."""
     index = (lambda: _index(call)) if indexed else None
-    if Synopsis(kind) in (Synopsis.HISTOGRAM, Synopsis.FADED):
-        return KeptColumn(arguments, apart=lambda: _apart(call), index=index)
-    return KeptColumn(arguments, kept=lambda: kept_in(call, Synopsis(kind), dictionary), index=index)
+    if SynopsisKind(kind) in (SynopsisKind.HISTOGRAM, SynopsisKind.FADED):
+        return SynopsisColumn(arguments, sketch=lambda: _sketch(call), index=index)
+    return SynopsisColumn(arguments, synopsis=lambda: kept_in(call, SynopsisKind(kind), dictionary), index=index)
 
 
-def kept_in(call: AggregateCall, kind: Synopsis, dictionary: Dictionary) -> Kept:
+def kept_in(call: AggregateCall, kind: SynopsisKind, dictionary: Dictionary) -> Synopsis:
     """What keeps an aggregate by the positions of its elements."""
     if call.user is not None:
         user = call.user
         functions = UserFunctions(
             user.name, user.functions, user.vectorized, user.result, dictionary, user.failures.report
         )
-        return RunningStates(functions) if kind is Synopsis.RUNNING else IntervalStates(functions)
-    if kind is Synopsis.QUANTILE:
+        return RunningStates(functions) if kind is SynopsisKind.RUNNING else IntervalStates(functions)
+    if kind is SynopsisKind.QUANTILE:
         of = call.arguments[0].type
         return Median(of) if call.function == "MEDIAN" else Quantile(of, Fraction(str(_constant(call))))
     return _OF_WORDS[kind](_aggregate(call, dictionary))
@@ -84,17 +84,17 @@ def kept_in(call: AggregateCall, kind: Synopsis, dictionary: Dictionary) -> Kept
 
 def join_column(
     call: AggregateCall, arguments: tuple[int, ...], kind: str, plan: KeptJoin, dictionary: Dictionary
-) -> JoinColumn:
+) -> JoinSynopsisColumn:
     """An aggregate over pairs in a join synopsis of a kind."""
     shape = join_kind(kind), plan.slice, plan.slices, plan.difference
-    return JoinColumn(arguments, lambda: JoinSynopsis(_aggregate(call, dictionary), *shape))
+    return JoinSynopsisColumn(arguments, lambda: JoinSynopsis(_aggregate(call, dictionary), *shape))
 
 
-def join_kind(kind: str) -> JoinKind:
+def join_kind(kind: str) -> JoinSynopsisForm:
     return _OF_PAIRS[JoinSynopsisKind(kind)]
 
 
-def _aggregate(call: AggregateCall, dictionary: Dictionary) -> KeptAggregate:
+def _aggregate(call: AggregateCall, dictionary: Dictionary) -> WordAggregate:
     if call.function == "COUNT":
         return count()
     of = call.arguments[0].type
@@ -109,10 +109,10 @@ def _aggregate(call: AggregateCall, dictionary: Dictionary) -> KeptAggregate:
     return average_of_integers() if is_exact else average_of_doubles()
 
 
-def _apart(call: AggregateCall) -> Apart:
+def _sketch(call: AggregateCall) -> GroupSketch:
     if call.function in ("APPROX_COUNT", "APPROX_SUM"):
-        return Histogram(float(error_of(call)), call.type, call.function == "APPROX_SUM")
-    return Fading(_constant(call), call.function.removeprefix("DECAYED_"))
+        return HistogramSketch(float(error_of(call)), call.type, call.function == "APPROX_SUM")
+    return DecayedSketch(_constant(call), call.function.removeprefix("DECAYED_"))
 
 
 def _index(call: AggregateCall) -> ThresholdIndex:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from windrow.plan.analysis.lookups import LookupForm, groups_of, lookup_form, thresholds_of
 from windrow.plan.analysis.rates import Rates, Statistics
-from windrow.plan.analysis.synopses import Synopsis, Workload, is_indexed
+from windrow.plan.analysis.synopses import SynopsisKind, Workload, is_indexed
 from windrow.plan.expressions import AggregateCall, Expression, NamedAggregate
 from windrow.plan.nodes import Node
 from windrow.plan.rewrite import bottom_up
@@ -100,7 +100,7 @@ def _synopsis(asked: _Asked, members: Sequence[_Query], statistics: Statistics) 
         f"{choice.reason}; {why}" if call == asked.call else choice.reason
         for call, choice in zip(calls, choices, strict=True)
     )
-    every_value = any(choice.kind is Synopsis.QUANTILE for choice in choices)
+    every_value = any(choice.kind is SynopsisKind.QUANTILE for choice in choices)
     slice = 0 if every_value else gcd(*(edge for query in members for edge in edges_of(query.form.window)))
     return RefreshedSynopsis(
         asked.rows,

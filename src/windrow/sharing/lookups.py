@@ -19,7 +19,7 @@ from windrow.plan.aggregates import aggregate_call, traits_of
 from windrow.plan.analysis.join_lookups import form_of
 from windrow.plan.analysis.lookups import ASKED, LookupForm, Refusal, synopses_of, thresholds_of
 from windrow.plan.analysis.rates import Rates, Statistics
-from windrow.plan.analysis.synopses import Choice, Synopsis, Workload, chosen, is_indexed
+from windrow.plan.analysis.synopses import Choice, SynopsisKind, Workload, chosen, is_indexed
 from windrow.plan.expressions import AggregateCall, Column, Expression, NamedAggregate, rename_columns
 from windrow.plan.functions import conjunction
 from windrow.plan.nodes import Filter, Node
@@ -50,7 +50,7 @@ class _Query:
     @property
     def kept(self) -> _Kept:
         calls = (named.call for named in self.form.groups.aggregates)
-        whole = any(synopses_of(call) == (Synopsis.QUANTILE,) for call in calls)  # needs every value
+        whole = any(synopses_of(call) == (SynopsisKind.QUANTILE,) for call in calls)  # needs every value
         keys = tuple(key.expression for key in self.form.groups.keys)
         sliced = self.form.window.slide is not None and not whole
         return _Kept(self.form.rows, keys, self.form.by_rows, isinstance(self.form.window.extent, Unbounded), sliced)
@@ -195,7 +195,7 @@ def _width(form: LookupForm, rate: float) -> int:
     return int(rate * form.reach / SECOND)
 
 
-def choice_of(call: AggregateCall, load: Workload) -> Choice[Synopsis]:
+def choice_of(call: AggregateCall, load: Workload) -> Choice[SynopsisKind]:
     """How an aggregate is kept, of the ways that answer any window."""
     among = synopses_of(call)
     if len(among) == 1:
@@ -204,10 +204,10 @@ def choice_of(call: AggregateCall, load: Workload) -> Choice[Synopsis]:
 
 
 _ONLY = {
-    Synopsis.INTERVAL: "interval: what merges, and cannot be subtracted",
-    Synopsis.QUANTILE: "quantile: any fraction over any window",
-    Synopsis.HISTOGRAM: "exponential histogram: buckets that double in size, within the error that is stated",
-    Synopsis.FADED: "faded: one value a group, which halves with every half-life",
+    SynopsisKind.INTERVAL: "interval: what merges, and cannot be subtracted",
+    SynopsisKind.QUANTILE: "quantile: any fraction over any window",
+    SynopsisKind.HISTOGRAM: "exponential histogram: buckets that double in size, within the error that is stated",
+    SynopsisKind.FADED: "faded: one value a group, which halves with every half-life",
 }
 
 

@@ -2,7 +2,7 @@
 
 from windrow.synopses.collective.collective import Collective, CollectiveIndex
 from windrow.synopses.collective.collective_extremes import CollectiveExtremes
-from windrow.synopses.join import JoinKind, JoinSynopsis
+from windrow.synopses.join import JoinSynopsis, JoinSynopsisForm
 from windrow.synopses.positions.basic_interval import BasicInterval
 from windrow.synopses.positions.elements import Elements, Spans
 from windrow.synopses.positions.interval import Interval
@@ -10,11 +10,11 @@ from windrow.synopses.positions.nested_landmarks import NestedLandmarks
 from windrow.synopses.positions.quantile import Quantile
 from windrow.synopses.positions.running import Running
 from windrow.synopses.positions.shared import SharedSynopsis
-from windrow.synopses.positions.synopsis import Kept
+from windrow.synopses.positions.synopsis import Synopsis
 from windrow.synopses.positions.two_stacks import TwoStacks
 from windrow.synopses.positions.user_states import IntervalStates, RunningStates
 from windrow.synopses.positions.word_aggregates import (
-    KeptAggregate,
+    WordAggregate,
     average_of_decimals,
     average_of_doubles,
     average_of_integers,
@@ -37,17 +37,17 @@ __all__ = [
     "ExponentialHistogram",
     "Interval",
     "IntervalStates",
-    "JoinKind",
     "JoinSynopsis",
-    "Kept",
-    "KeptAggregate",
+    "JoinSynopsisForm",
     "NestedLandmarks",
     "Quantile",
     "Running",
     "RunningStates",
     "SharedSynopsis",
     "Spans",
+    "Synopsis",
     "TwoStacks",
+    "WordAggregate",
     "average_of_decimals",
     "average_of_doubles",
     "average_of_integers",

@@ -30,7 +30,7 @@ from windrow.batch.compiled import compiled
 from windrow.errors import WindrowError
 from windrow.state.snapshot import Piece, Snapshot
 from windrow.synopses.positions.interval import node
-from windrow.synopses.positions.word_aggregates import KeptAggregate
+from windrow.synopses.positions.word_aggregates import WordAggregate
 from windrow.synopses.positions.word_synopsis import Operation
 from windrow.synopses.positions.words import Layout, Words, merge, subtract, widened
 
@@ -39,7 +39,7 @@ _HEAD = "head."
 _BLOCK = 1 << 10  # groups in a piece
 
 
-class JoinKind(enum.IntEnum):
+class JoinSynopsisForm(enum.IntEnum):
     BASIC = 0  # BIJ
     INTERVAL = 1  # IJ
     RUNNING = 2  # RJ
@@ -48,17 +48,21 @@ class JoinKind(enum.IntEnum):
 class JoinSynopsis:
     """`longest` is b, the longest window in slices; `difference` is g, how far two lengths may be apart."""
 
-    def __init__(self, aggregate: KeptAggregate, kind: JoinKind, slice: int, longest: int, difference: int = 0) -> None:
-        if kind is JoinKind.RUNNING and not aggregate.is_subtractable:
+    def __init__(
+        self, aggregate: WordAggregate, kind: JoinSynopsisForm, slice: int, longest: int, difference: int = 0
+    ) -> None:
+        if kind is JoinSynopsisForm.RUNNING and not aggregate.is_subtractable:
             raise WindrowError(f"{aggregate.name} cannot be subtracted", "keep it in a basic or interval join synopsis")
         self.aggregate, self.kind, self.slice = aggregate, kind, slice
         self.longest, self.difference = longest, difference
         self.layout = aggregate.empty
         self.end = _NEVER  # the slice after the newest one
         self._size = 1 << longest.bit_length()  # places of a ring of slices; more than there are slices
-        self._rows_a_place = 1 + 2 * difference  # all results; those older by c slices or more, first and second
-        self.cells = self._zeros(self._size * self._rows_a_place)
-        self.above = self._zeros(0 if kind is JoinKind.BASIC else 2 * self._size)  # dyadic or running, over all results
+        self._rows_per_place = 1 + 2 * difference  # all results; those older by c slices or more, first and second
+        self.cells = self._zeros(self._size * self._rows_per_place)
+        self.above = self._zeros(
+            0 if kind is JoinSynopsisForm.BASIC else 2 * self._size
+        )  # dyadic or running, over all results
         self._number = 0
         self._changed = np.zeros(0, np.int64)  # by block of groups: the number of its last change
 
@@ -97,7 +101,7 @@ class JoinSynopsis:
         found = _lookup(group, first, second, *self._how, *shape, self.cells, self.above)
         return self.aggregate.finish(Words(self.layout, np.asarray(found)))
 
-    def converted(self, kind: JoinKind) -> JoinSynopsis:
+    def converted(self, kind: JoinSynopsisForm) -> JoinSynopsis:
         """The same slices, with something else above them."""
         other = JoinSynopsis(self.aggregate, kind, self.slice, self.longest, self.difference)
         other.restore(self.snapshot(()).pieces)
@@ -124,21 +128,21 @@ class JoinSynopsis:
         for slice in range(first, end):
             place = slice & (self._size - 1)
             self.cells[:, self._rows(slice)] = 0
-            if self.kind is JoinKind.RUNNING:
+            if self.kind is JoinSynopsisForm.RUNNING:
                 self.above[:, place] = self.above[:, (slice - 1) & (self._size - 1)]
-            elif self.kind is JoinKind.INTERVAL:
+            elif self.kind is JoinSynopsisForm.INTERVAL:
                 level = 0
                 while (1 << level) <= self._size and slice & ((1 << level) - 1) == 0:
                     self.above[:, node(0, self._size, level, slice >> level)] = 0
                     level += 1
-        if self.kind is JoinKind.INTERVAL and end - self.end > self._size:
+        if self.kind is JoinSynopsisForm.INTERVAL and end - self.end > self._size:
             self.above[:] = 0
         self.end = max(self.end, end)
 
     def _rows(self, number: int) -> slice:
         """Where a slice is in the cells of a group."""
         place = number & (self._size - 1)
-        return slice(place * self._rows_a_place, (place + 1) * self._rows_a_place)
+        return slice(place * self._rows_per_place, (place + 1) * self._rows_per_place)
 
     def _cover(self, came: Layout) -> None:
         layout = self.layout.covering(came)
@@ -149,13 +153,13 @@ class JoinSynopsis:
         self.cells = widened(cells, self.layout, layout).reshape(*shape[0][:2], layout.width)
         self.above = widened(above, self.layout, layout).reshape(*shape[1][:2], layout.width)
         self.layout = layout
-        if self.kind is JoinKind.RUNNING:  # running sums may have passed the bound of their words
+        if self.kind is JoinSynopsisForm.RUNNING:  # running sums may have passed the bound of their words
             self._merge_above()
 
     def _merge_above(self) -> None:
         """What is above the slices, from the slices."""
-        if self.kind is not JoinKind.BASIC:
-            shape = (int(self.kind), self._rows_a_place, self.longest, self._size, self.end)
+        if self.kind is not JoinSynopsisForm.BASIC:
+            shape = (int(self.kind), self._rows_per_place, self.longest, self._size, self.end)
             _merge_above(*shape, *self._how, self.cells, self.above)
 
     def snapshot(self, known: Container[str]) -> Snapshot:
@@ -172,7 +176,7 @@ class JoinSynopsis:
         (head,) = (name for name in pieces if name.startswith(_HEAD))
         self._number = int(head.removeprefix(_HEAD))
         self.end, self.layout = _read_head(pieces[head])
-        self.cells = self._zeros(self._size * self._rows_a_place)
+        self.cells = self._zeros(self._size * self._rows_per_place)
         self.above = self._zeros(self.above.shape[1])
         self._reserve(int(pieces[head].arrays["groups"][0]))
         for name, piece in pieces.items():

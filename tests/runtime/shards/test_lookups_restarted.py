@@ -60,8 +60,12 @@ def test_queries_that_start_later(shards: int, indexed: bool, tmp_path: Path, mo
         assert {name: found[name] for name in wanted} == wanted
         assert number == 0 or all(wanted.values())
         if number < 2:
-            assert kept(engine) == {**synopses, "KeepSynopsis": synopses["KeepSynopsis"] + 2, "KeepJoin": 2}
-    assert kept(engine) == {"KeepSynopsis": 4, "KeepJoin": 1}
+            assert kept(engine) == {
+                **synopses,
+                "MaintainSynopsis": synopses["MaintainSynopsis"] + 2,
+                "MaintainJoinSynopsis": 2,
+            }
+    assert kept(engine) == {"MaintainSynopsis": 4, "MaintainJoinSynopsis": 1}
 
 
 def kept(engine: ShardsInProcess) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""The pairs of a join in join synopses: nothing comes out, joins of windows are looked up when somebody asks.
+"""The pairs of a join in join synopses: nothing comes out, joins of windows are looked up on demand.
 
 The windows below are those that are refreshed every `slide`, at their longest: so a pair comes at the first refresh
 that sees both of its rows, and after a step the synopses are as of the last refresh. A question is of a refresh too,
@@ -25,19 +25,19 @@ from windrow.units import FOREVER
 
 
 @dataclass(frozen=True)
-class JoinColumn:
-    """An aggregate: the columns of its argument, and what is made to keep it."""
+class JoinSynopsisColumn:
+    """An aggregate: the columns of its argument, and what makes its synopsis."""
 
     arguments: tuple[int, ...]
-    kept: Callable[[], JoinSynopsis]
+    synopsis: Callable[[], JoinSynopsis]
 
 
 class JoinSummaries(Parts):
     """Groups, and what is kept of their pairs as of the last refresh."""
 
-    def __init__(self, spec: KeepJoin) -> None:
+    def __init__(self, spec: MaintainJoinSynopsis) -> None:
         self.groups = KeyDirectory()
-        self.kept = [column.kept() for column in spec.columns]
+        self.synopses = [column.synopsis() for column in spec.columns]
         self.waiting = RowQueue()
         self.pairs = 0  # that have come or were read back, for whoever compares with how much is asked
         self.lookups = 0
@@ -50,15 +50,15 @@ class JoinSummaries(Parts):
     @property
     def refreshed(self) -> int:
         """The last refresh."""
-        return self.kept[0].end * self.kept[0].slice
+        return self.synopses[0].end * self.synopses[0].slice
 
     def parts(self) -> Mapping[str, Part]:
-        kept: dict[str, Part] = {f"kept{place}": one for place, one in enumerate(self.kept)}
-        return {"groups": self.groups, "waiting": self.waiting, **kept}
+        synopses: dict[str, Part] = {f"synopsis{place}": synopsis for place, synopsis in enumerate(self.synopses)}
+        return {"groups": self.groups, "waiting": self.waiting, **synopses}
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         super().restore(pieces)
-        self.pairs += len(self.groups) * self.kept[0].longest
+        self.pairs += len(self.groups) * self.synopses[0].longest
 
 
 class JoinQuestion(NamedTuple):
@@ -71,14 +71,14 @@ class JoinQuestion(NamedTuple):
 
 
 @dataclass(frozen=True)
-class KeepJoin:
+class MaintainJoinSynopsis:
     """Keys come first, then the times of the two rows of a pair, then arguments; `pairs` are the types of all of these.
 
     With keys, the first aggregate is COUNT(*): it tells which groups there are.
     """
 
     keys: int
-    columns: tuple[JoinColumn, ...]
+    columns: tuple[JoinSynopsisColumn, ...]
     pairs: tuple[Type, ...]
     types: tuple[Type, ...]
     slide: int
@@ -94,10 +94,10 @@ class KeepJoin:
         if segment.end == FOREVER:
             state.waiting.push(pairs)
         else:
-            self._take_in(state, pairs, (segment.end - 1) // self.slide * self.slide)
+            self._insert(state, pairs, (segment.end - 1) // self.slide * self.slide)
         return empty(self.types, self.dictionary)
 
-    def _take_in(self, state: JoinSummaries, pairs: Batch, refresh: int) -> None:
+    def _insert(self, state: JoinSummaries, pairs: Batch, refresh: int) -> None:
         """All pairs up to a refresh, when there has been one."""
         if refresh <= state.refreshed:
             return
@@ -105,34 +105,34 @@ class KeepJoin:
         if len(pairs):
             group = state.groups.intern(pairs.columns[: self.keys], len(pairs))
             first, second = (column.values.astype(np.int64) for column in pairs.columns[self.keys : self.keys + 2])
-            for column, kept in zip(self.columns, state.kept, strict=True):
-                kept.insert(group, first, second, pairs.select(column.arguments))
-        for kept in state.kept:
-            kept.advance(refresh)
+            for column, synopsis in zip(self.columns, state.synopses, strict=True):
+                synopsis.insert(group, first, second, pairs.select(column.arguments))
+        for synopsis in state.synopses:
+            synopsis.advance(refresh)
         self._forget(state)
 
     def _forget(self, state: JoinSummaries) -> None:
         """Groups of which no window has a pair; whoever gets their place finds it empty."""
         if self.keys:
-            group, present = state.groups.known(), state.kept[0]
+            group, present = state.groups.known(), state.synopses[0]
             longest = np.full(len(group), present.longest, np.int64)
             state.groups.forget(group[present.lookup(group, longest, longest).values == 0])
 
     def answer(self, state: JoinSummaries, question: JoinQuestion) -> Batch:
         """The groups that have pairs in the windows: keys and aggregates. Without keys there is always one."""
         asked, state = state, self._as_of(state, question.refresh)
-        slice = state.kept[0].slice
+        slice = state.synopses[0].slice
         group = state.groups.known() if self.keys else state.groups.intern((), 1)
         first, second = (np.full(len(group), length // slice, np.int64) for length in question.lengths)
         if self.keys:
-            group = group[state.kept[0].lookup(group, first, second).values > 0]
+            group = group[state.synopses[0].lookup(group, first, second).values > 0]
             first, second = first[: len(group)], second[: len(group)]
         asked.lookups += len(group)
         asked.slices += len(group) * min(question.lengths) // slice
         if not len(group):
             found = (self.types[self.keys + place] for place in question.places)
             return empty((*self.types[: self.keys], *found), self.dictionary)
-        columns = [state.kept[place].lookup(group, first, second) for place in question.places]
+        columns = [state.synopses[place].lookup(group, first, second) for place in question.places]
         return inserts((*state.groups.columns(group), *columns), np.full(len(group), question.now, np.int64))
 
     def _as_of(self, state: JoinSummaries, refresh: int) -> JoinSummaries:
@@ -143,6 +143,6 @@ class KeepJoin:
             later = self.fresh_state()
             later.restore(state.snapshot().pieces)
             seen = later.waiting.pop_before(refresh + 1, empty(self.pairs, self.dictionary))
-            self._take_in(later, seen, refresh)
+            self._insert(later, seen, refresh)
             state.later = refresh, later
         return state.later[1]

@@ -1,4 +1,4 @@
-"""Rows of a stream in a synopsis: nothing comes out, windows are looked up when somebody asks.
+"""Rows of a stream in a synopsis: nothing comes out, windows are looked up on demand.
 
 Any number of queries look their windows up in the same state. An answer is of one instant, the groups that have rows in
 the window then; where thresholds are asked for, only groups that may pass are looked at.
@@ -22,23 +22,23 @@ from windrow.state.snapshot import Part, Parts, Piece
 from windrow.synopses.collective.thresholds import ThresholdIndex
 from windrow.synopses.positions.elements import Elements, Spans
 from windrow.synopses.positions.shared import SharedSynopsis
-from windrow.synopses.positions.synopsis import Kept
-from windrow.synopses.sketches.group_sketches import Apart
+from windrow.synopses.positions.synopsis import Synopsis
+from windrow.synopses.sketches.group_sketches import GroupSketch
 from windrow.types import Type
 from windrow.units import BEGINNING, FOREVER
 
 
 @dataclass(frozen=True)
-class KeptColumn:
-    """An aggregate: the columns of its argument, and what is made to keep it: by positions, or apart from them."""
+class SynopsisColumn:
+    """An aggregate: the columns of its argument, and what makes its synopsis, or a sketch that needs no positions."""
 
     arguments: tuple[int, ...]
-    kept: Callable[[], Kept] | None = None
-    apart: Callable[[], Apart] | None = None
+    synopsis: Callable[[], Synopsis] | None = None
+    sketch: Callable[[], GroupSketch] | None = None
     index: Callable[[], ThresholdIndex] | None = None
 
 
-class AskedWindow(NamedTuple):
+class LookupWindow(NamedTuple):
     """The length of a window, in time or rows, and whether there was nothing behind it."""
 
     length: int
@@ -48,24 +48,26 @@ class AskedWindow(NamedTuple):
 class Summaries(Parts):
     """Groups, and what is kept of their rows."""
 
-    def __init__(self, spec: KeepSynopsis) -> None:
+    def __init__(self, spec: MaintainSynopsis) -> None:
         self.groups = KeyDirectory()
         self.newest = KeyedArrays(time=np.int64)
-        made = [column.kept() for column in spec.columns if column.kept is not None]
+        made = [column.synopsis() for column in spec.columns if column.synopsis is not None]
         self.synopsis = SharedSynopsis(made, spec.slice)
-        self.apart = {place: column.apart() for place, column in enumerate(spec.columns) if column.apart is not None}
+        self.sketches = {
+            place: column.sketch() for place, column in enumerate(spec.columns) if column.sketch is not None
+        }
         self.indexes = {place: column.index() for place, column in enumerate(spec.columns) if column.index is not None}
         self.elements = 0  # that have come or were read back, for whoever compares with how much is asked
         self.lookups = 0
-        self.windows: dict[AskedWindow, int] = {}  # that these were over, and how many positions each has on average
+        self.windows: dict[LookupWindow, int] = {}  # that these were over, and how many positions each has on average
 
     def __len__(self) -> int:
-        return len(self.synopsis.elements) + len(self.groups) * len(self.apart)
+        return len(self.synopsis.elements) + len(self.groups) * len(self.sketches)
 
     @property
-    def beside(self) -> list[Apart | ThresholdIndex]:
-        """What is kept without positions."""
-        return [*self.apart.values(), *self.indexes.values()]
+    def without_positions(self) -> list[GroupSketch | ThresholdIndex]:
+        """Summaries that do not grow with the elements of a group."""
+        return [*self.sketches.values(), *self.indexes.values()]
 
     @property
     def newest_of_all(self) -> int:
@@ -73,9 +75,9 @@ class Summaries(Parts):
         return int(self.newest["time"][self.groups.known()].max(initial=-FOREVER))
 
     def parts(self) -> Mapping[str, Part]:
-        apart: dict[str, Part] = {f"apart{place}": one for place, one in self.apart.items()}
-        indexes: dict[str, Part] = {f"index{place}": one for place, one in self.indexes.items()}
-        return {"groups": self.groups, "newest": self.newest, "synopsis": self.synopsis, **apart, **indexes}
+        sketches: dict[str, Part] = {f"sketch{place}": sketch for place, sketch in self.sketches.items()}
+        indexes: dict[str, Part] = {f"index{place}": index for place, index in self.indexes.items()}
+        return {"groups": self.groups, "newest": self.newest, "synopsis": self.synopsis, **sketches, **indexes}
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         super().restore(pieces)
@@ -99,11 +101,11 @@ class Question(NamedTuple):
 
 
 @dataclass(frozen=True)
-class KeepSynopsis:
+class MaintainSynopsis:
     """Windows reach back `reach`, in time or with `by_rows` in rows; 0 is for aggregates that need none."""
 
     keys: tuple[int, ...]
-    columns: tuple[KeptColumn, ...]
+    columns: tuple[SynopsisColumn, ...]
     types: tuple[Type, ...]
     reach: int
     dictionary: Dictionary
@@ -115,11 +117,11 @@ class KeepSynopsis:
 
     def step(self, state: Summaries, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
-        self.let_go(state, segment)
-        self.take_in(state, rows)
+        self.expire(state, segment)
+        self.insert(state, rows)
         return empty(self.types, self.dictionary)
 
-    def take_in(self, state: Summaries, rows: Batch) -> None:
+    def insert(self, state: Summaries, rows: Batch) -> None:
         assert rows.is_positive, "rows of a stream are not taken back"
         group = state.groups.intern(rows.select(self.keys), len(rows))
         state.elements += len(rows)
@@ -128,59 +130,61 @@ class KeepSynopsis:
         state.newest.reserve(int(group.max()) + 1)
         state.newest["time"][group] = rows.ts  # the last one of a group is the newest
         values = [rows.select(column.arguments) for column in self.columns]
-        by_position = [given for column, given in zip(self.columns, values, strict=True) if column.kept is not None]
+        by_position = [given for column, given in zip(self.columns, values, strict=True) if column.synopsis is not None]
         if by_position:
             state.synopsis.insert(group, rows.ts, by_position)
-        for place, apart in state.apart.items():
-            apart.insert(group, rows.ts, values[place])
+        for place, sketch in state.sketches.items():
+            sketch.insert(group, rows.ts, values[place])
         for place, index in state.indexes.items():
             index.insert(group, rows.ts, values[place])
         if self.by_rows:
             state.synopsis.keep_newest(self.reach)
 
-    def let_go(self, state: Summaries, segment: Segment) -> None:
-        """Of what has left all windows, and of groups of which nothing is left."""
+    def expire(self, state: Summaries, segment: Segment) -> None:
+        """Forget what has left all windows, and groups of which nothing is left."""
         if not self.reach or self.by_rows or segment.end == FOREVER:
             return
         until = segment.begin - self.reach
         if self.slice:
             until = until // self.slice * self.slice
         state.synopsis.expire_until(until)
-        for one in state.beside:
-            one.expire_until(until)
+        for summary in state.without_positions:
+            summary.expire_until(until)
         known = state.groups.known()
         gone = known[state.newest["time"][known] < until] if self.keys else known[:0]
         if len(gone):
-            for one in state.beside:
-                one.forget(gone)
-            if state.synopsis.kept:
+            for summary in state.without_positions:
+                summary.forget(gone)
+            if state.synopsis.synopses:
                 state.synopsis.forget(gone)
             state.groups.forget(gone)
 
     def answer(self, state: Summaries, question: Question) -> Batch:
         """The groups that have rows in the window: keys and aggregates. Without keys there is always one."""
-        group, columns = self.found(state, question)
+        group, columns = self.lookup(state, question)
         none = empty(self.types[: len(self.keys)], self.dictionary)
         keys = state.groups.columns(group) if len(group) else none.columns
         return inserts((*keys, *columns), np.full(len(group), question.now, np.int64))
 
-    def found(self, state: Summaries, question: Question) -> tuple[Int64s, list[Column]]:
+    def lookup(self, state: Summaries, question: Question) -> tuple[Int64s, list[Column]]:
         """The same, with the groups by their numbers."""
-        group = self._asked(state, question)
+        group = self._groups(state, question)
         spans = self._spans(state, question, group)
         if self.keys:
-            present = spans.end > spans.begin if state.synopsis.kept else self._newest(state, group) >= question.begin
+            present = (
+                spans.end > spans.begin if state.synopsis.synopses else self._newest(state, group) >= question.begin
+            )
             group, spans = group[present], Spans(*(array[present] for array in spans))
         state.lookups += len(group)
         self._note(state, question, spans)
         return group, self._looked_up(state, question, group, spans)
 
     def _note(self, state: Summaries, question: Question, spans: Spans) -> None:
-        if state.synopsis.kept and len(spans.group):
-            window = AskedWindow(question.length, state.synopsis.elements.end_now(spans))
+        if state.synopsis.synopses and len(spans.group):
+            window = LookupWindow(question.length, state.synopsis.elements.end_now(spans))
             state.windows[window] = int((spans.end - spans.begin).mean())
 
-    def _asked(self, state: Summaries, question: Question) -> Int64s:
+    def _groups(self, state: Summaries, question: Question) -> Int64s:
         """The groups to look at."""
         if not self.keys:
             return state.groups.intern((), 1)
@@ -207,19 +211,19 @@ class KeepSynopsis:
             newest = elements.by_rows(group, np.full(count, question.rows, np.int64), np.zeros(count, np.int64))
             return newest if question.begin == BEGINNING else _not_before(elements, newest, question.begin)
         begin, end = np.full(count, question.begin, np.int64), np.full(count, question.end, np.int64)
-        return elements.by_time(group, begin, end) if state.synopsis.kept else Spans(group, begin, end)
+        return elements.by_time(group, begin, end) if state.synopsis.synopses else Spans(group, begin, end)
 
     def _newest(self, state: Summaries, group: Int64s) -> Int64s:
         return np.asarray(state.newest["time"][group])
 
     def _looked_up(self, state: Summaries, question: Question, group: Int64s, spans: Spans) -> list[Column]:
-        places = [place for place, column in enumerate(self.columns) if column.kept is not None]
-        kept = dict(zip(places, state.synopsis.kept, strict=True))
+        places = [place for place, column in enumerate(self.columns) if column.synopsis is not None]
+        synopses = dict(zip(places, state.synopsis.synopses, strict=True))
         begin = np.full(len(group), question.begin, np.int64)
         return [
-            kept[place].lookup(state.synopsis.elements, spans)
-            if place in kept
-            else state.apart[place].lookup(group, begin, question.now)
+            synopses[place].lookup(state.synopsis.elements, spans)
+            if place in synopses
+            else state.sketches[place].lookup(group, begin, question.now)
             for place in question.places
         ]
 

@@ -18,7 +18,7 @@ from windrow.batch.arrays import Int64s, grown
 from windrow.batch.batch import Batch, Segment, empty
 from windrow.batch.column import Column, concat_columns, nulls
 from windrow.operators.groups.group_by import GroupBy, Versions
-from windrow.operators.synopses.maintain_synopsis import KeepSynopsis, Summaries
+from windrow.operators.synopses.maintain_synopsis import MaintainSynopsis, Summaries
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.shown_rows import ShownRows
 from windrow.state.snapshot import NoState, Part, Parts
@@ -39,8 +39,8 @@ class Periodic:
 class Refreshing(Parts):
     """The synopsis, and what each query shows: rows by query and group."""
 
-    def __init__(self, keep: KeepSynopsis) -> None:
-        self.summaries = Summaries(keep)
+    def __init__(self, maintain: MaintainSynopsis) -> None:
+        self.summaries = Summaries(maintain)
         self.groups = KeyDirectory()
         self.shown = ShownRows()
         self.marks: Int64s = np.zeros(0, np.int64)
@@ -66,25 +66,25 @@ class Answers(Batch):
 class RefreshSynopsis:
     """Comes out as the keys and all aggregates of the synopsis, query by query."""
 
-    keep: KeepSynopsis
+    maintain: MaintainSynopsis
     questions: tuple[Periodic, ...]
 
     def fresh_state(self) -> Refreshing:
-        return Refreshing(self.keep)
+        return Refreshing(self.maintain)
 
     def step(self, state: Refreshing, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
-        self.keep.let_go(state.summaries, segment)
+        self.maintain.expire(state.summaries, segment)
         versions: list[Versions] = []
         shown, taken = state.shown.present(), 0
         for refresh in self._refreshes(state, rows, segment):
             upto = int(np.searchsorted(rows.ts, refresh))
-            self.keep.take_in(state.summaries, rows.slice(taken, upto))
+            self.maintain.insert(state.summaries, rows.slice(taken, upto))
             taken = upto
             due = [number for number, question in enumerate(self.questions) if refresh % question.slide == 0]
-            found, shown = self._asked(state, due, refresh, shown)
+            found, shown = self._lookup(state, due, refresh, shown)
             versions.append(found)
-        self.keep.take_in(state.summaries, rows.slice(taken, len(rows)))
+        self.maintain.insert(state.summaries, rows.slice(taken, len(rows)))
         return self._answers(state, [one for one in versions if len(one.group)])
 
     def _refreshes(self, state: Refreshing, rows: Batch, segment: Segment) -> list[int]:
@@ -96,16 +96,16 @@ class RefreshSynopsis:
             found.update(range(first, min(segment.end, newest + length + slide + 1), slide))
         return sorted(found)
 
-    def _asked(self, state: Refreshing, due: Sequence[int], refresh: int, shown: Int64s) -> tuple[Versions, Int64s]:
+    def _lookup(self, state: Refreshing, due: Sequence[int], refresh: int, shown: Int64s) -> tuple[Versions, Int64s]:
         """The groups that may pass the thresholds that are asked now, those that do no more; and all that are shown."""
         begins = [refresh - self.questions[number].length for number in due]
         asked = [
-            self.keep.candidates(state.summaries, begin, self.questions[number].threshold)
+            self.maintain.candidates(state.summaries, begin, self.questions[number].threshold)
             for number, begin in zip(due, begins, strict=True)
         ]
         sizes = [len(one) for one in asked]
         group, begin = np.concatenate(asked), np.repeat(np.array(begins, np.int64), sizes)
-        present, columns = self.keep.suffixes(state.summaries, group, begin)
+        present, columns = self.maintain.suffixes(state.summaries, group, begin)
         number = np.repeat(np.array(due, np.int64), sizes)[present]
         pairs = state.groups.intern((Column(BIGINT, number), Column(BIGINT, group[present])), len(number))
         gone, left = self._gone(state, due, pairs, shown)
@@ -135,7 +135,7 @@ class RefreshSynopsis:
         state.groups.forget(gone)
 
     def _answers(self, state: Refreshing, versions: Sequence[Versions]) -> Batch:
-        none = empty(self.keep.types, self.keep.dictionary)
+        none = empty(self.maintain.types, self.maintain.dictionary)
         if not versions:
             return Answers(none.columns, none.ts, none.exp, none.sign, np.zeros(len(self.questions) + 1, np.int64))
         columns = tuple(concat_columns(same) for same in zip(*(one.columns for one in versions), strict=True))
@@ -145,7 +145,7 @@ class RefreshSynopsis:
         number, groups = (column.values.astype(np.int64) for column in changes.columns[:2])
         order = np.argsort(number, kind="stable")
         sorted_changes = changes.take(order)
-        keys = state.summaries.groups.columns(groups[order]) if len(order) else none.columns[: len(self.keep.keys)]
+        keys = state.summaries.groups.columns(groups[order]) if len(order) else none.columns[: len(self.maintain.keys)]
         begins = np.searchsorted(number[order], np.arange(len(self.questions) + 1))
         self._forget(state, group)
         aggregates = sorted_changes.columns[2:]

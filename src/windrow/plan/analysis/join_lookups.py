@@ -12,7 +12,7 @@ from math import gcd
 
 from windrow.plan.analysis.join_synopses import rows_of
 from windrow.plan.analysis.lookups import LookupForm, Refusal, groups_of, lookup_form, synopses_of
-from windrow.plan.analysis.synopses import Synopsis
+from windrow.plan.analysis.synopses import SynopsisKind
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import Alias, Filter, GroupBy, Join, JoinKind, Node, Project, Stream, Windowed
 from windrow.plan.windows import Range, Window
@@ -75,7 +75,7 @@ def _over_join(groups: GroupBy) -> JoinForm | Refusal:
     join = below_projections(groups.input)
     assert isinstance(join, Join), join
     for named in groups.aggregates:
-        if Synopsis.BASIC_INTERVAL not in synopses_of(named.call):
+        if SynopsisKind.BASIC_INTERVAL not in synopses_of(named.call):
             hint = f"COUNT, SUM, AVG, MIN and MAX can: {_WRITE} for others"
             return Refusal(f"{named.call.function} over a join cannot be looked up", hint)
     if join.kind is not JoinKind.INNER:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from windrow.plan.aggregates import MOST_DIGITS
-from windrow.plan.analysis.synopses import Synopsis
+from windrow.plan.analysis.synopses import SynopsisKind
 from windrow.plan.expressions import AggregateCall, Call, Column, Expression, Literal, columns_of
 from windrow.plan.functions import conjuncts
 from windrow.plan.nodes import Alias, Distinct, Filter, GroupBy, Limit, Node, Project, Sort, Stream, Windowed
@@ -105,7 +105,9 @@ def _over_window(groups: GroupBy) -> LookupForm | Refusal:
         or not isinstance(window.extent, Range | RangeAgo | Now | Rows)
     ):
         return Refusal("this window cannot be looked up", f"write [RANGE ...] or [ROWS ...], or {_WRITE}")
-    within = [named.call.function for named in groups.aggregates if synopses_of(named.call) == (Synopsis.HISTOGRAM,)]
+    within = [
+        named.call.function for named in groups.aggregates if synopses_of(named.call) == (SynopsisKind.HISTOGRAM,)
+    ]
     if within and (not isinstance(window.extent, Range) or window.slide is not None):
         return Refusal(
             f"{within[0]} is looked up over windows that end now", f"write [RANGE ...] without SLIDE, or {_WRITE}"
@@ -132,28 +134,28 @@ def _without(plan: Node, windowed: Windowed) -> Node:
     return windowed.input if plan is windowed else plan.with_inputs(_without(plan.inputs[0], windowed))
 
 
-def synopses_of(call: AggregateCall) -> tuple[Synopsis, ...]:
+def synopses_of(call: AggregateCall) -> tuple[SynopsisKind, ...]:
     """In which synopses an aggregate can be looked up, over any window; none for one that cannot be."""
     if call.user is not None:
         if not call.user.has("merge"):
             return ()
-        return (Synopsis.INTERVAL, Synopsis.RUNNING) if call.user.is_subtractable else (Synopsis.INTERVAL,)
+        return (SynopsisKind.INTERVAL, SynopsisKind.RUNNING) if call.user.is_subtractable else (SynopsisKind.INTERVAL,)
     if call.function in FADED:
-        return (Synopsis.FADED,)
+        return (SynopsisKind.FADED,)
     if call.distinct and call.function not in ("MIN", "MAX"):
         return ()
     type = call.arguments[0].type if call.arguments else None
     if call.function in ("APPROX_COUNT", "APPROX_SUM"):
         is_whole = call.function == "APPROX_COUNT" or (type is not None and _is_whole(call))
-        return (Synopsis.HISTOGRAM,) if is_whole else ()
+        return (SynopsisKind.HISTOGRAM,) if is_whole else ()
     if call.function in ("MEDIAN", "QUANTILE"):
         is_wide = isinstance(type, DecimalType) and type.precision > MOST_DIGITS
         has_order = type is not None and type not in (STRING, BINARY) and not is_nested(type) and not is_wide
-        return (Synopsis.QUANTILE,) if has_order else ()
+        return (SynopsisKind.QUANTILE,) if has_order else ()
     if call.function not in _MERGED:
         return ()
-    merged = (Synopsis.INTERVAL, Synopsis.BASIC_INTERVAL, Synopsis.LANDMARKS, Synopsis.TWO_STACKS)
-    return merged if call.function in ("MIN", "MAX") else (*merged, Synopsis.RUNNING)
+    merged = (SynopsisKind.INTERVAL, SynopsisKind.BASIC_INTERVAL, SynopsisKind.LANDMARKS, SynopsisKind.TWO_STACKS)
+    return merged if call.function in ("MIN", "MAX") else (*merged, SynopsisKind.RUNNING)
 
 
 def thresholds_of(plan: Node, groups: GroupBy) -> tuple[Threshold, ...]:

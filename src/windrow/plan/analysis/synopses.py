@@ -33,7 +33,7 @@ _PATIENCE = 5  # and how many times in a row
 ROW_BYTES = 16  # of a partial result: a count and one word
 
 
-class Synopsis(enum.Enum):
+class SynopsisKind(enum.Enum):
     RUNNING = "running"
     INTERVAL = "interval"
     BASIC_INTERVAL = "basic interval"
@@ -91,11 +91,13 @@ def cheapest(forms: Sequence[Choice[Kind]], memory: float) -> Choice[Kind]:
     return replace(found, reason=f"{found.reason}; nothing fits into {bound}, this is the smallest")
 
 
-def chosen(traits: Traits, workload: Workload, among: Sequence[Synopsis] = tuple(Synopsis)) -> Choice[Synopsis]:
+def chosen(
+    traits: Traits, workload: Workload, among: Sequence[SynopsisKind] = tuple(SynopsisKind)
+) -> Choice[SynopsisKind]:
     return cheapest([one for one in alternatives(traits, workload) if one.kind in among], workload.memory)
 
 
-def alternatives(traits: Traits, workload: Workload) -> list[Choice[Synopsis]]:
+def alternatives(traits: Traits, workload: Workload) -> list[Choice[SynopsisKind]]:
     """All synopses that could answer the workload. Holistic aggregates are kept from counters of slices instead."""
     assert traits.merges, "what is kept of a part has no bounded size"
     w, n, widest = workload, workload.positions, max(workload.widths)
@@ -106,13 +108,13 @@ def alternatives(traits: Traits, workload: Workload) -> list[Choice[Synopsis]]:
     asked = "a question" if w.together == 1 else f"the {w.together} queries of a moment"
     is_one = w.are_suffixes and len(w.widths) == 1 and 2 * widest >= n
     alone = "there is one window, and it ends now" if is_one else "a pass for every window but one of all that is kept"
-    running = _choice(Synopsis.RUNNING, w, 1, 1, n, f"{each} is the difference of two running values")
+    running = _choice(SynopsisKind.RUNNING, w, 1, 1, n, f"{each} is the difference of two running values")
     return [
         *((running,) if traits.subtractable else ()),
-        _choice(Synopsis.INTERVAL, w, 2, mean, 2 * n, f"merges about {mean:.0f} dyadic intervals for {each}"),
-        _choice(Synopsis.BASIC_INTERVAL, w, 1, widest / w.together, n, f"one pass over {all_of} {asked}"),
-        _choice(Synopsis.LANDMARKS, w, levels, 2, n * levels, f"two merges for {each}, from {levels} levels"),
-        _choice(Synopsis.TWO_STACKS, w, 3, 2 if is_one else widest, 2 * n, alone),
+        _choice(SynopsisKind.INTERVAL, w, 2, mean, 2 * n, f"merges about {mean:.0f} dyadic intervals for {each}"),
+        _choice(SynopsisKind.BASIC_INTERVAL, w, 1, widest / w.together, n, f"one pass over {all_of} {asked}"),
+        _choice(SynopsisKind.LANDMARKS, w, levels, 2, n * levels, f"two merges for {each}, from {levels} levels"),
+        _choice(SynopsisKind.TWO_STACKS, w, 3, 2 if is_one else widest, 2 * n, alone),
     ]
 
 
@@ -132,7 +134,9 @@ def is_indexed(updates: float, questions: float, groups: float, looks: float) ->
     return index < every, compared
 
 
-def _choice(synopsis: Synopsis, w: Workload, update: float, lookup: float, rows: float, why: str) -> Choice[Synopsis]:
+def _choice(
+    synopsis: SynopsisKind, w: Workload, update: float, lookup: float, rows: float, why: str
+) -> Choice[SynopsisKind]:
     cost = w.updates * update + w.lookups * lookup
     kept = rows * ROW_BYTES * w.groups
     ratio = f"{w.updates:.3g} elements and {w.lookups:.3g} lookups a second"
@@ -164,12 +168,14 @@ def is_much_better(best: Choice[Kind], now: Choice[Kind], memory: float) -> bool
 class Watch:
     """Looks at the measured workload from time to time, and says when another synopsis should take over."""
 
-    def __init__(self, traits: Traits, choice: Choice[Synopsis], among: Sequence[Synopsis] = tuple(Synopsis)) -> None:
+    def __init__(
+        self, traits: Traits, choice: Choice[SynopsisKind], among: Sequence[SynopsisKind] = tuple(SynopsisKind)
+    ) -> None:
         self._traits, self._among = traits, among
         self.choice = choice
         self._patience = Patience()
 
-    def look(self, workload: Workload) -> Choice[Synopsis] | None:
+    def look(self, workload: Workload) -> Choice[SynopsisKind] | None:
         """The synopsis to change to, when it has been much cheaper, or the only one that fits, for long enough."""
         best = chosen(self._traits, workload, self._among)
         now = next(one for one in alternatives(self._traits, workload) if one.kind is self.choice.kind)

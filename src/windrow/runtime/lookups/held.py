@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from windrow.operators.synopses.maintain_join import JoinSummaries, KeepJoin
-from windrow.operators.synopses.maintain_synopsis import KeepSynopsis, Summaries
+from windrow.operators.synopses.maintain_join import JoinSummaries, MaintainJoinSynopsis
+from windrow.operators.synopses.maintain_synopsis import MaintainSynopsis, Summaries
 from windrow.physical.physical_node import PhysicalNode
 
-Held: TypeAlias = tuple[KeepSynopsis, Summaries] | tuple[KeepJoin, JoinSummaries]
+Held: TypeAlias = tuple[MaintainSynopsis, Summaries] | tuple[MaintainJoinSynopsis, JoinSummaries]
 
 
 def held_by(node: PhysicalNode) -> Held:
     """What the operator of a synopsis holds."""
-    if isinstance(node.operator, KeepJoin):
+    if isinstance(node.operator, MaintainJoinSynopsis):
         assert isinstance(node.state, JoinSummaries), node
         return node.operator, node.state
-    assert isinstance(node.operator, KeepSynopsis) and isinstance(node.state, Summaries), node
+    assert isinstance(node.operator, MaintainSynopsis) and isinstance(node.state, Summaries), node
     return node.operator, node.state
 
 
 def holds_summaries(node: PhysicalNode) -> bool:
-    return isinstance(node.operator, KeepSynopsis | KeepJoin)
+    return isinstance(node.operator, MaintainSynopsis | MaintainJoinSynopsis)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from windrow.batch import Batch
-from windrow.operators.synopses.maintain_join import JoinQuestion, JoinSummaries, KeepJoin
+from windrow.operators.synopses.maintain_join import JoinQuestion, JoinSummaries, MaintainJoinSynopsis
 from windrow.plan.synopsis_nodes import JoinLookup
 from windrow.plan.windows import Range
 from windrow.runtime.lookups.held import Held
@@ -24,7 +24,7 @@ class AskingJoin:
     def groups(self, held: Held, instant: int, final: int) -> Batch:
         """The groups of the join at an instant, with their aggregates; what is kept is final."""
         operator, state = held
-        assert isinstance(operator, KeepJoin) and isinstance(state, JoinSummaries), operator
+        assert isinstance(operator, MaintainJoinSynopsis) and isinstance(state, JoinSummaries), operator
         refresh = instant // self._slide * self._slide
         return operator.answer(state, JoinQuestion(self._places, self._lengths, refresh, instant))
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from windrow.batch import Dictionary
-from windrow.operators.synopses.maintain_synopsis import AskedWindow, Summaries
+from windrow.operators.synopses.maintain_synopsis import LookupWindow, Summaries
 from windrow.physical.synopses import kept_in
 from windrow.plan.aggregates import traits_of
 from windrow.plan.analysis.lookups import synopses_of
-from windrow.plan.analysis.synopses import Choice, Synopsis, Watch, Workload
+from windrow.plan.analysis.synopses import Choice, SynopsisKind, Watch, Workload
 from windrow.plan.synopsis_nodes import KeptSynopsis
 
 BETWEEN_LOOKS = 10_000  # elements and lookups together
@@ -26,12 +26,12 @@ class Rechoosing:
     def __init__(self, plan: KeptSynopsis) -> None:
         self.plan = plan
         self._elements = self._lookups = 0
-        self._windows: dict[AskedWindow, int] = {}
+        self._windows: dict[LookupWindow, int] = {}
         self._watches: dict[int, Watch] = {}
         for place, (named, kind) in enumerate(zip(plan.aggregates, plan.kinds, strict=True)):
             among = synopses_of(named.call)
             if len(among) > 1:
-                first = Choice(Synopsis(kind), 0.0, 0.0, plan.reasons[place])
+                first = Choice(SynopsisKind(kind), 0.0, 0.0, plan.reasons[place])
                 self._watches[place] = Watch(traits_of(named.call), first, among)
 
     def look(self, states: Sequence[Summaries], memory: float) -> bool:
@@ -54,9 +54,9 @@ class Rechoosing:
     def convert(self, state: Summaries, dictionary: Dictionary) -> None:
         """All elements move over to what the plan says now."""
         by_position = [
-            kept_in(named.call, Synopsis(kind), dictionary)
+            kept_in(named.call, SynopsisKind(kind), dictionary)
             for named, kind in zip(self.plan.aggregates, self.plan.kinds, strict=True)
-            if Synopsis(kind) not in (Synopsis.HISTOGRAM, Synopsis.FADED)
+            if SynopsisKind(kind) not in (SynopsisKind.HISTOGRAM, SynopsisKind.FADED)
         ]
         state.synopsis = state.synopsis.converted(by_position)
 
@@ -68,7 +68,7 @@ class Rechoosing:
         rates = float(self._elements), float(self._lookups)
         return Workload(*rates, widths, are_suffixes=are_suffixes, kept=kept, groups=groups, memory=memory)
 
-    def _note(self, place: int, choice: Choice[Synopsis]) -> None:
+    def _note(self, place: int, choice: Choice[SynopsisKind]) -> None:
         kinds, reasons = list(self.plan.kinds), list(self.plan.reasons)
         kinds[place], reasons[place] = choice.kind.value, f"{choice.reason}, as measured"
         self.plan = replace(self.plan, kinds=tuple(kinds), reasons=tuple(reasons))

@@ -47,7 +47,9 @@ class RechoosingJoin:
 
     def convert(self, state: JoinSummaries) -> None:
         """All slices are merged anew, as the plan says now."""
-        state.kept = [one.converted(join_kind(kind)) for one, kind in zip(state.kept, self.plan.kinds, strict=True)]
+        state.synopses = [
+            one.converted(join_kind(kind)) for one, kind in zip(state.synopses, self.plan.kinds, strict=True)
+        ]
 
     def _note(self, place: int, kind: str, reason: str) -> None:
         kinds, reasons = list(self.plan.kinds), list(self.plan.reasons)

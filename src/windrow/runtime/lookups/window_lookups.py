@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from math import gcd
 
 from windrow.batch import Batch
-from windrow.operators.synopses.maintain_synopsis import KeepSynopsis, Question, Summaries
-from windrow.plan.analysis.synopses import Synopsis
+from windrow.operators.synopses.maintain_synopsis import MaintainSynopsis, Question, Summaries
+from windrow.plan.analysis.synopses import SynopsisKind
 from windrow.plan.synopsis_nodes import WindowLookup
 from windrow.plan.windows import Now, Range, RangeAgo, Rows, Unbounded
 from windrow.runtime.lookups.held import Held
 from windrow.sharing.lookups import edges_of
 from windrow.units import BEGINNING, FOREVER
 
-_OF_NOW = (Synopsis.HISTOGRAM.value, Synopsis.FADED.value)
+_OF_NOW = (SynopsisKind.HISTOGRAM.value, SynopsisKind.FADED.value)
 
 
 class AskingWindow:
@@ -28,19 +28,19 @@ class AskingWindow:
     def groups(self, held: Held, instant: int, final: int) -> Batch:
         """The groups of the window at an instant, with their aggregates."""
         operator, state = held
-        assert isinstance(operator, KeepSynopsis) and isinstance(state, Summaries), operator
+        assert isinstance(operator, MaintainSynopsis) and isinstance(state, Summaries), operator
         return operator.answer(state, self._question(instant, final))
 
     def earliest(self, held: Iterable[Held], final: int) -> int:
         if self._is_of_now:
             return -FOREVER if final == FOREVER else final - 1
         states = (state for _, state in held if isinstance(state, Summaries))
-        kept_since = max((state.synopsis.elements.kept_since for state in states), default=-FOREVER)
-        began = kept_since + self._synopsis.reach  # the last step
+        covered_since = max((state.synopsis.elements.covered_since for state in states), default=-FOREVER)
+        began = covered_since + self._synopsis.reach  # the last step
         if self._lookup.since is not None and began < self._lookup.since:  # nothing of the query's own has left
             return self._lookup.since - 1 if self._lookup.since < final < FOREVER else -FOREVER
         on_edge = began - began % gcd(*edges_of(self._lookup.window)) - 1
-        return on_edge if self._edges(on_edge)[0] >= kept_since else began - 1
+        return on_edge if self._edges(on_edge)[0] >= covered_since else began - 1
 
     @property
     def _is_of_now(self) -> bool:

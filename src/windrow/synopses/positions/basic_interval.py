@@ -12,12 +12,12 @@ import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.compiled import compiled, inlined
-from windrow.synopses.positions.elements import Arrivals, Elements, Moves, Spans, move_rings, places
-from windrow.synopses.positions.word_synopsis import KeptWords, Operation, Ring
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans, move_rings, places
+from windrow.synopses.positions.word_synopsis import Operation, Ring, WordSynopsis
 from windrow.synopses.positions.words import are_narrow, merge, merged
 
 
-class BasicInterval(KeptWords):
+class BasicInterval(WordSynopsis):
     def _inserted(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s) -> None:
         _insert(*arrivals, rows, *how, ring.offset, ring.size, ring.rows)
 
@@ -37,7 +37,7 @@ class BasicInterval(KeptWords):
     def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
         return ring.rows[places(spans, ring.offset, ring.size)]
 
-    def _moved(self, elements: Elements, moves: Moves, old: Int64s, new: Int64s) -> None:
+    def _moved(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
         move_rings(*moves[:5], elements.first, elements.next, 1, old, new)
 
 

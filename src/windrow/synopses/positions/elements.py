@@ -43,7 +43,7 @@ class Arrivals(NamedTuple):
     is_new: Bools
 
 
-class Moves(NamedTuple):
+class RingMoves(NamedTuple):
     """Rings that get another place; `packed` when all do, into new arrays."""
 
     group: Int64s
@@ -63,7 +63,7 @@ class Elements:
         self.offset, self.size = EMPTY, EMPTY  # of a group's ring
         self.first, self.next = EMPTY, EMPTY  # the oldest position that is kept, and the one to come
         self.time = EMPTY
-        self.kept_since = _BEGINNING  # windows that begin earlier cannot be answered
+        self.covered_since = _BEGINNING  # windows that begin earlier cannot be answered
         self._used = 0  # places that have been given out
         self._idle = 0  # those of them that were left behind
 
@@ -78,7 +78,7 @@ class Elements:
     def nbytes(self) -> int:
         return sum(array.nbytes for array in (self.offset, self.size, self.first, self.next)) + 8 * self._used
 
-    def reserve(self, group: Int64s) -> Moves:
+    def reserve(self, group: Int64s) -> RingMoves:
         """Make room for elements of these groups; called before `insert`."""
         self.reserve_groups(int(group.max()) + 1 if len(group) else 0)
         coming = np.bincount(group, minlength=self.groups)
@@ -86,7 +86,7 @@ class Elements:
         full = np.flatnonzero((needed > self.size) & (coming > 0))
         size = _power_of_two(needed[full])
         offset = self._used + np.cumsum(size) - size
-        moves = Moves(full, self.offset[full], self.size[full], offset, size, self._used + int(size.sum()), False)
+        moves = RingMoves(full, self.offset[full], self.size[full], offset, size, self._used + int(size.sum()), False)
         self._idle += int(self.size[full].sum())
         return moves
 
@@ -94,7 +94,7 @@ class Elements:
         self.offset, self.size = grown(self.offset, count), grown(self.size, count)
         self.first, self.next = grown(self.first, count), grown(self.next, count)
 
-    def packing(self) -> Moves | None:
+    def packing(self) -> RingMoves | None:
         """How all rings move together, when too much lies idle."""
         live = len(self)
         wasted = self._idle > self._used // 2 or self._used > _SPARSE * live + _SMALL + 2 * self.groups
@@ -108,9 +108,9 @@ class Elements:
         if total >= self._used:
             return None
         self._idle = 0
-        return Moves(every, self.offset, self.size, offset, size, total, True)
+        return RingMoves(every, self.offset, self.size, offset, size, total, True)
 
-    def move(self, moves: Moves) -> None:
+    def move(self, moves: RingMoves) -> None:
         """After all that is kept by these positions has moved."""
         if not len(moves.group) and not moves.packed:
             return
@@ -143,11 +143,11 @@ class Elements:
     def expire_before(self, spans: Spans, time: int) -> None:
         """What is before the last span of a group is not asked for any more, nor a window that begins before `time`."""
         self.first[spans.group] = spans.begin
-        self.kept_since = max(self.kept_since, time)
+        self.covered_since = max(self.covered_since, time)
 
     def expire_until(self, time: int) -> None:
         """Elements before `time` are not asked for any more."""
-        self.kept_since = max(self.kept_since, time)
+        self.covered_since = max(self.covered_since, time)
         _expire(time, self.offset, self.size, self.first, self.next, self.time)
 
     def keep_newest(self, rows: int) -> None:
@@ -160,8 +160,8 @@ class Elements:
 
     def by_time(self, group: Int64s, begin: Int64s, end: Int64s) -> Spans:
         """The elements with begin ≤ time < end; an end of FOREVER is that of a suffix window."""
-        if len(begin) and int(begin.min()) < self.kept_since:
-            what = f"a window begins at {int(begin.min())}, elements are kept since {self.kept_since}"
+        if len(begin) and int(begin.min()) < self.covered_since:
+            what = f"a window begins at {int(begin.min())}, elements are kept since {self.covered_since}"
             raise WindrowError(what, "ask for a later one, or keep elements for longer")
         if self.slice and not (_on_edges(begin, self.slice) and _on_edges(end, self.slice)):
             raise WindrowError("a window begins or ends inside a slice", f"slices are {self.slice} long")
@@ -216,7 +216,7 @@ def places(spans: Spans, offset: Int64s, size: Int64s) -> Int64s:
     return found
 
 
-def levelled(moves: Moves, used: int) -> tuple[Int64s, int]:
+def levelled(moves: RingMoves, used: int) -> tuple[Int64s, int]:
     """Where rings begin that have a level, as long as they are, for every power of two; and how much is used then."""
     levels = np.where(moves.new_size > 0, np.log2(np.maximum(moves.new_size, 1)).astype(np.int64) + 1, 0)
     length = moves.new_size * levels
@@ -236,7 +236,7 @@ def _on_edges(times: Int64s, slice: int) -> bool:
 @compiled
 def move_rings(
     group: Int64s, old_offset: Int64s, old_size: Int64s, new_offset: Int64s, new_size: Int64s,
-    first: Int64s, next: Int64s, rows_a_place: int, old: Int64s, new: Int64s,
+    first: Int64s, next: Int64s, rows_per_place: int, old: Int64s, new: Int64s,
 ) -> None:  # fmt: skip
     """What belongs to the positions [first, next) of groups follows their rings, so many rows a place."""
     for i in range(len(group)):
@@ -244,8 +244,8 @@ def move_rings(
             continue
         for p in range(first[group[i]], next[group[i]]):
             target, source = new_offset[i] + (p & (new_size[i] - 1)), old_offset[i] + (p & (old_size[i] - 1))
-            for row in range(rows_a_place):
-                new[rows_a_place * target + row] = old[rows_a_place * source + row]
+            for row in range(rows_per_place):
+                new[rows_per_place * target + row] = old[rows_per_place * source + row]
 
 
 @compiled

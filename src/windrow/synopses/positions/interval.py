@@ -12,13 +12,13 @@ import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.compiled import compiled, inlined
-from windrow.synopses.positions.elements import Arrivals, Elements, Moves, Spans, places
-from windrow.synopses.positions.word_synopsis import KeptWords, Operation, Ring
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans, places
+from windrow.synopses.positions.word_synopsis import Operation, Ring, WordSynopsis
 from windrow.synopses.positions.words import are_narrow, merge, merged
 
 
-class Interval(KeptWords):
-    rows_a_place = 2
+class Interval(WordSynopsis):
+    rows_per_place = 2
 
     def _inserted(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s) -> None:
         _insert(*arrivals, rows, *how, ring.offset, ring.size, ring.rows)
@@ -29,7 +29,7 @@ class Interval(KeptWords):
     def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
         return ring.rows[places(spans, 2 * ring.offset, ring.size)]
 
-    def _moved(self, elements: Elements, moves: Moves, old: Int64s, new: Int64s) -> None:
+    def _moved(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
         _move(*moves[:5], elements.first, elements.next, old, new)
 
 

@@ -20,14 +20,14 @@ import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s, grown
 from windrow.batch.compiled import compiled, inlined
-from windrow.synopses.positions.elements import Arrivals, Elements, Moves, Spans, levelled, places
-from windrow.synopses.positions.word_aggregates import KeptAggregate
-from windrow.synopses.positions.word_synopsis import KeptWords, Operation, Ring
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans, levelled, places
+from windrow.synopses.positions.word_aggregates import WordAggregate
+from windrow.synopses.positions.word_synopsis import Operation, Ring, WordSynopsis
 from windrow.synopses.positions.words import are_narrow, merge, merged
 
 
-class NestedLandmarks(KeptWords):
-    def __init__(self, aggregate: KeptAggregate) -> None:
+class NestedLandmarks(WordSynopsis):
+    def __init__(self, aggregate: WordAggregate) -> None:
         super().__init__(aggregate)
         self.start: Int64s = np.zeros(0, np.int64)  # of a group's rows
         self._used = 0
@@ -39,7 +39,7 @@ class NestedLandmarks(KeptWords):
     def ring(self, elements: Elements) -> Ring:
         return super().ring(elements)._replace(offset=self.start)
 
-    def move(self, elements: Elements, moves: Moves) -> None:
+    def move(self, elements: Elements, moves: RingMoves) -> None:
         """A ring of another size has other levels: all but the elements is made again."""
         self.start = grown(self.start, elements.groups)
         old, old_start = self.rows, self.start[moves.group]

@@ -23,16 +23,16 @@ from windrow.batch.arrays import Array, Bools, Int64s, grown
 from windrow.batch.column import WIDE, Column, column, dtype_of, from_order, order_of
 from windrow.batch.compiled import compiled
 from windrow.errors import WindrowError
-from windrow.synopses.positions.elements import Arrivals, Elements, Moves, Spans, levelled, places
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans, levelled, places
 from windrow.synopses.positions.interval import base_intervals
-from windrow.synopses.positions.synopsis import Kept
+from windrow.synopses.positions.synopsis import Synopsis
 from windrow.types import BINARY, DOUBLE, STRING, DecimalType, Type, is_nested
 
 _RUNS = 130  # a span has at most two a level
 _NULL = 2**63 - 1  # in the place of a null: behind everything, and never reached
 
 
-class Quantile(Kept):
+class Quantile(Synopsis):
     """`fraction` is the quantile that `lookup` gives; `quantiles` gives any."""
 
     def __init__(self, type: Type, fraction: Fraction = Fraction(1, 2)) -> None:
@@ -79,7 +79,7 @@ class Quantile(Kept):
         """The value, as an integer in order, of each rank (from 1 on); 0 for an empty window."""
         return np.asarray(_ranked(*spans, ranks, self.start, elements.size, self.runs))
 
-    def move(self, elements: Elements, moves: Moves) -> None:
+    def move(self, elements: Elements, moves: RingMoves) -> None:
         self.start = grown(self.start, elements.groups)
         start, used = levelled(moves, self._used)
         runs = np.zeros(used, np.int64) if moves.packed else grown(self.runs, used)

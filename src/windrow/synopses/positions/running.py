@@ -11,14 +11,14 @@ import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.compiled import compiled, inlined
-from windrow.synopses.positions.elements import Arrivals, Elements, Moves, Spans, move_rings, single
-from windrow.synopses.positions.word_aggregates import KeptAggregate
-from windrow.synopses.positions.word_synopsis import KeptWords, Operation, Ring
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans, move_rings, single
+from windrow.synopses.positions.word_aggregates import WordAggregate
+from windrow.synopses.positions.word_synopsis import Operation, Ring, WordSynopsis
 from windrow.synopses.positions.words import Layout, are_narrow, merge, subtract, widened
 
 
-class Running(KeptWords):
-    def __init__(self, aggregate: KeptAggregate) -> None:
+class Running(WordSynopsis):
+    def __init__(self, aggregate: WordAggregate) -> None:
         assert aggregate.is_subtractable, f"{aggregate.name} cannot be subtracted"
         super().__init__(aggregate)
 
@@ -36,7 +36,7 @@ class Running(KeptWords):
     def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
         return self._found(ring, how, single(spans))
 
-    def _moved(self, elements: Elements, moves: Moves, old: Int64s, new: Int64s) -> None:
+    def _moved(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
         """The aggregate before the next element too."""
         move_rings(*moves[:5], elements.first, elements.next + 1, 1, old, new)
 

@@ -19,8 +19,8 @@ from windrow.batch.arrays import Array, Int64s
 from windrow.batch.column import Column
 from windrow.batch.radix_order import radix_order
 from windrow.state.snapshot import Piece, Snapshot
-from windrow.synopses.positions.elements import EMPTY, Arrivals, Elements, Moves, Spans
-from windrow.synopses.positions.synopsis import Kept
+from windrow.synopses.positions.elements import EMPTY, Arrivals, Elements, RingMoves, Spans
+from windrow.synopses.positions.synopsis import Synopsis
 
 _PIECE = 4096  # elements after which a piece is not written again
 _HEAD = "head"
@@ -39,24 +39,24 @@ class _Written:
 
 
 class SharedSynopsis:
-    """`kept` are synopses over the same elements; with a `slice`, elements of a slice share a position."""
+    """`synopses` are over the same elements; with a `slice`, elements of a slice share a position."""
 
-    def __init__(self, kept: Sequence[Kept], slice: int = 0) -> None:
-        self.kept = tuple(kept)
+    def __init__(self, synopses: Sequence[Synopsis], slice: int = 0) -> None:
+        self.synopses = tuple(synopses)
         self.elements = Elements(slice)
         self._pieces: list[_Written] = []
         self._number = 0
 
     @property
     def nbytes(self) -> int:
-        return self.elements.nbytes + sum(one.nbytes for one in self.kept)
+        return self.elements.nbytes + sum(synopsis.nbytes for synopsis in self.synopses)
 
     def insert(self, group: Int64s, time: Int64s, values: Sequence[tuple[Column, ...]]) -> None:
-        """Elements in the order of time, and for each of the kept synopses the columns of its argument."""
+        """Elements in the order of time, and for each of the synopses the columns of its argument."""
         self._number += 1
         arrivals = self._arrivals(group, time)
-        for one, columns in zip(self.kept, values, strict=True):
-            one.insert(self.elements, arrivals, columns)
+        for synopsis, columns in zip(self.synopses, values, strict=True):
+            synopsis.insert(self.elements, arrivals, columns)
 
     def roll(self, group: Int64s, time: Int64s, values: Sequence[tuple[Column, ...]], length: int) -> list[Column]:
         """Insert elements, and look up for each the window of `length` ticks that ends with it, as one by one would.
@@ -74,8 +74,8 @@ class SharedSynopsis:
         given = {id(column): column for columns in values for column in columns}
         taken = {which: column.take(order) for which, column in given.items()}
         found = [
-            one.roll(self.elements, arrivals, tuple(taken[id(column)] for column in columns), spans)
-            for one, columns in zip(self.kept, values, strict=True)
+            synopsis.roll(self.elements, arrivals, tuple(taken[id(column)] for column in columns), spans)
+            for synopsis, columns in zip(self.synopses, values, strict=True)
         ]
         if len(time):
             self.elements.expire_before(spans, int(time.max()) - length + 1)
@@ -98,7 +98,7 @@ class SharedSynopsis:
         self.elements.forget(group)
 
     def lookup_by_time(self, group: Int64s, begin: Int64s, end: Int64s) -> list[Column]:
-        """For each of the kept synopses its value over [begin, end) of each group; FOREVER ends a suffix window."""
+        """For each of the synopses its value over [begin, end) of each group; FOREVER ends a suffix window."""
         return self.lookup(self.elements.by_time(group, begin, end))
 
     def lookup_by_rows(self, group: Int64s, oldest: Int64s, newest: Int64s) -> list[Column]:
@@ -106,15 +106,15 @@ class SharedSynopsis:
         return self.lookup(self.elements.by_rows(group, oldest, newest))
 
     def lookup(self, spans: Spans) -> list[Column]:
-        return [one.lookup(self.elements, spans) for one in self.kept]
+        return [synopsis.lookup(self.elements, spans) for synopsis in self.synopses]
 
-    def converted(self, kept: Sequence[Kept]) -> SharedSynopsis:
+    def converted(self, synopses: Sequence[Synopsis]) -> SharedSynopsis:
         """The same elements in other synopses of the same aggregates, which go on where these are."""
-        other = SharedSynopsis(kept, self.elements.slice)
+        other = SharedSynopsis(synopses, self.elements.slice)
         other._number = self._number
         other._arrivals(EMPTY, EMPTY, self.elements.groups)
         other._read(self._piece(self.elements.everything()).arrays)
-        other.elements.kept_since = self.elements.kept_since
+        other.elements.covered_since = self.elements.covered_since
         return other
 
     def snapshot(self, known: Container[str]) -> Snapshot:
@@ -142,7 +142,7 @@ class SharedSynopsis:
         elements, groups = self.elements, len(head["first"])
         self._arrivals(EMPTY, EMPTY, groups)
         elements.first[:groups], elements.next[:groups] = head["first"], head["next"]
-        elements.kept_since = int(head["kept_since"][0])
+        elements.covered_since = int(head["covered_since"][0])
 
     def _arrivals(self, group: Int64s, time: Int64s, groups: int = 0) -> Arrivals:
         self.elements.reserve_groups(groups)
@@ -154,10 +154,10 @@ class SharedSynopsis:
         if packing is not None:
             self._follow(packing)
 
-    def _follow(self, moves: Moves) -> None:
+    def _follow(self, moves: RingMoves) -> None:
         if len(moves.group) or moves.packed:
-            for one in self.kept:
-                one.move(self.elements, moves)
+            for synopsis in self.synopses:
+                synopsis.move(self.elements, moves)
             self.elements.move(moves)
 
     def _unwritten(self) -> Spans:
@@ -181,9 +181,9 @@ class SharedSynopsis:
         open_begin = np.maximum(self._closed(), elements.first)
         some = np.flatnonzero(open_begin < elements.next)
         positions = {"first": elements.first.copy(), "next": elements.next.copy()}
-        kept_since = np.array([elements.kept_since], np.int64)
+        covered_since = np.array([elements.covered_since], np.int64)
         opened = self._piece(Spans(some, open_begin[some], elements.next[some]))
-        return Piece({**opened.arrays, **positions, "kept_since": kept_since})
+        return Piece({**opened.arrays, **positions, "covered_since": covered_since})
 
     def _piece(self, spans: Spans) -> Piece:
         """What of the spans is still there; the rest has expired since they were written."""
@@ -191,8 +191,8 @@ class SharedSynopsis:
         spans = Spans(spans.group, begin, spans.end)
         arrays: dict[str, Array] = {"group": spans.group, "begin": spans.begin, "end": spans.end}
         arrays["time"] = self.elements.times(spans)
-        for number, one in enumerate(self.kept):
-            arrays |= {f"{number} {name}": array for name, array in one.written(self.elements, spans).items()}
+        for number, synopsis in enumerate(self.synopses):
+            arrays |= {f"{number} {name}": array for name, array in synopsis.written(self.elements, spans).items()}
         return Piece(arrays)
 
     def _read(self, arrays: Mapping[str, Array]) -> Spans:
@@ -204,8 +204,8 @@ class SharedSynopsis:
         apart = elements.next[spans.group] != spans.begin
         elements.start_at(spans.group[apart], spans.begin[apart])
         arrivals = self._arrivals(group, arrays["time"])
-        for number, one in enumerate(self.kept):
+        for number, synopsis in enumerate(self.synopses):
             mark = f"{number} "
             own = {name[len(mark) :]: array for name, array in arrays.items() if name.startswith(mark)}
-            one.read(elements, arrivals, own)
+            synopsis.read(elements, arrivals, own)
         return spans

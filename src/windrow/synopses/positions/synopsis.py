@@ -7,10 +7,10 @@ from typing import Protocol
 
 from windrow.batch.arrays import Array
 from windrow.batch.column import Column
-from windrow.synopses.positions.elements import Arrivals, Elements, Moves, Spans
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans
 
 
-class Kept(Protocol):
+class Synopsis(Protocol):
     @property
     def nbytes(self) -> int: ...
 
@@ -23,7 +23,7 @@ class Kept(Protocol):
         self.insert(elements, arrivals, values)
         return self.lookup(elements, spans)
 
-    def move(self, elements: Elements, moves: Moves) -> None: ...
+    def move(self, elements: Elements, moves: RingMoves) -> None: ...
 
     def written(self, elements: Elements, spans: Spans) -> Mapping[str, Array]:
         """Single elements, as `read` takes them in again."""

@@ -14,16 +14,16 @@ import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s, grown
 from windrow.batch.compiled import compiled, inlined
-from windrow.synopses.positions.elements import Arrivals, Elements, Moves, Spans, move_rings, places
-from windrow.synopses.positions.word_aggregates import KeptAggregate
-from windrow.synopses.positions.word_synopsis import KeptWords, Operation, Ring
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans, move_rings, places
+from windrow.synopses.positions.word_aggregates import WordAggregate
+from windrow.synopses.positions.word_synopsis import Operation, Ring, WordSynopsis
 from windrow.synopses.positions.words import Layout, are_narrow, merge, merged, widened
 
 
-class TwoStacks(KeptWords):
-    rows_a_place = 2  # the element, and the aggregate from it to the end of the front stack
+class TwoStacks(WordSynopsis):
+    rows_per_place = 2  # the element, and the aggregate from it to the end of the front stack
 
-    def __init__(self, aggregate: KeptAggregate) -> None:
+    def __init__(self, aggregate: WordAggregate) -> None:
         super().__init__(aggregate)
         self.middle: Int64s = np.zeros(0, np.int64)  # the first position of the back stack
         self.back: Int64s = np.zeros((0, self.layout.width), np.int64)  # the aggregate of a group's back stack
@@ -47,10 +47,10 @@ class TwoStacks(KeptWords):
     def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
         return ring.rows[2 * places(spans, ring.offset, ring.size)]
 
-    def _moved(self, elements: Elements, moves: Moves, old: Int64s, new: Int64s) -> None:
+    def _moved(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
         self.middle = grown(self.middle, elements.groups)
         self.back = grown(self.back, elements.groups)
-        move_rings(*moves[:5], elements.first, elements.next, self.rows_a_place, old, new)
+        move_rings(*moves[:5], elements.first, elements.next, self.rows_per_place, old, new)
 
     def _widen(self, elements: Elements, layout: Layout) -> None:
         self.back = widened(self.back, self.layout, layout)

@@ -18,15 +18,15 @@ from windrow.aggregates.user.user_functions import ABSENT, FAILED, States, UserF
 from windrow.batch.arrays import Array, Bools, Int64s
 from windrow.batch.column import Column
 from windrow.batch.compiled import compiled
-from windrow.synopses.positions.elements import Arrivals, Elements, Moves, Spans, places, single
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans, places, single
 from windrow.synopses.positions.interval import base_intervals, node
 from windrow.synopses.positions.running import Running
-from windrow.synopses.positions.synopsis import Kept
+from windrow.synopses.positions.synopsis import Synopsis
 from windrow.synopses.positions.word_aggregates import count
 from windrow.types import BIGINT
 
 
-class IntervalStates(Kept):
+class IntervalStates(Synopsis):
     """B-INT over states; rows with a null among the arguments are skipped."""
 
     def __init__(self, functions: UserFunctions) -> None:
@@ -46,7 +46,7 @@ class IntervalStates(Kept):
         found, states = reduced(self._functions, self._states.take(rows), which)
         return self._functions.finished(self._functions.absent(len(spans.group)).put(found, states))
 
-    def move(self, elements: Elements, moves: Moves) -> None:
+    def move(self, elements: Elements, moves: RingMoves) -> None:
         old, new = _moved(*moves[:5], elements.first, elements.next)
         kept = self._states.take(old)
         states = self._functions.absent(2 * moves.places) if moves.packed else self._states.grown_to(2 * moves.places)
@@ -85,7 +85,7 @@ class IntervalStates(Kept):
         return rows
 
 
-class RunningStates(Kept):
+class RunningStates(Synopsis):
     """R-INT over states that can be subtracted. What failed is counted and left out of the running states."""
 
     def __init__(self, functions: UserFunctions) -> None:
@@ -111,7 +111,7 @@ class RunningStates(Kept):
         states = functions.absent(len(rows)).put(some, functions.subtracted(upper, lower))
         return functions.finished(states.where(failed > 0, FAILED))
 
-    def move(self, elements: Elements, moves: Moves) -> None:
+    def move(self, elements: Elements, moves: RingMoves) -> None:
         for one in (self._rows, self._failed):
             one.move(elements, moves)
         some = np.flatnonzero((moves.old_size > 0) & (moves.new_size > 0))

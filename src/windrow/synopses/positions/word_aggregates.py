@@ -17,20 +17,20 @@ from windrow.synopses.positions import words
 from windrow.synopses.positions.words import Layout, Words
 from windrow.types import BIGINT, DOUBLE, DecimalType, Type
 
-Elements = tuple[Column, ...]
+Values = tuple[Column, ...]
 
 
 @dataclass(frozen=True)
-class KeptAggregate:
+class WordAggregate:
     """`encode` takes columns and their length, `finish` the rows of windows.
 
-    Elements are values, or partial results of slices (`operators.aggregates.partials`): of a sum of integers the sum
+    Values are values, or partial results of slices (`operators.aggregates.partials`): of a sum of integers the sum
     and the count of values, of doubles the sum in two parts and the count, of a count the count.
     """
 
     name: str
     empty: Layout
-    encode: Callable[[Elements, int], Words]
+    encode: Callable[[Values, int], Words]
     finish: Callable[[Words], Column]
     dictionary: Dictionary | None = None  # of the strings that are compared
 
@@ -44,13 +44,13 @@ class KeptAggregate:
         return np.zeros(0, np.int64) if self.dictionary is None else self.dictionary.ranks()
 
 
-def count(of_partials: bool = False) -> KeptAggregate:
+def count(of_partials: bool = False) -> WordAggregate:
     """COUNT(*) and COUNT(x)."""
     encode = words.partial_counts if of_partials else words.counts
-    return KeptAggregate("COUNT", words.COUNT_LAYOUT, encode, lambda found: Column(BIGINT, found.rows[:, 0].copy()))
+    return WordAggregate("COUNT", words.COUNT_LAYOUT, encode, lambda found: Column(BIGINT, found.rows[:, 0].copy()))
 
 
-def sum_of_integers(type: Type) -> KeptAggregate:
+def sum_of_integers(type: Type) -> WordAggregate:
     """SUM of integers or decimals; one that does not fit its type is null, and comes back when values have left."""
 
     def finish(found: Words) -> Column:
@@ -60,53 +60,53 @@ def sum_of_integers(type: Type) -> KeptAggregate:
         total, fits = total_of(sums, type)
         return column(type, total, fits & (sums.values > 0))
 
-    return KeptAggregate("SUM", Layout(words.ADD, 1, 1), words.integers, finish)
+    return WordAggregate("SUM", Layout(words.ADD, 1, 1), words.integers, finish)
 
 
-def average_of_integers() -> KeptAggregate:
+def average_of_integers() -> WordAggregate:
     def finish(found: Words) -> Column:
         if found.layout.limbs == 1:
             values = found.rows[:, 0]
             return column(DOUBLE, found.rows[:, 1] / np.maximum(values, 1), values > 0)
         return integer_averages(_sums(found))
 
-    return KeptAggregate("AVG", Layout(words.ADD, 1, 1), words.integers, finish)
+    return WordAggregate("AVG", Layout(words.ADD, 1, 1), words.integers, finish)
 
 
-def average_of_decimals(argument: DecimalType, type: DecimalType) -> KeptAggregate:
+def average_of_decimals(argument: DecimalType, type: DecimalType) -> WordAggregate:
     digits = type.scale - argument.scale
-    return KeptAggregate(
+    return WordAggregate(
         "AVG", Layout(words.ADD, 1, 1), words.integers, lambda found: decimal_averages(_sums(found), digits, type)
     )
 
 
-def sum_of_doubles() -> KeptAggregate:
+def sum_of_doubles() -> WordAggregate:
     """SUM of FLOAT or DOUBLE: the exact sum, rounded once."""
 
     def finish(found: Words) -> Column:
         return column(DOUBLE, words.as_doubles(found.rows, found.layout), found.rows[:, 0] > 0)
 
-    return KeptAggregate("SUM", Layout(words.ADD, 1, 0), words.doubles, finish)
+    return WordAggregate("SUM", Layout(words.ADD, 1, 0), words.doubles, finish)
 
 
-def average_of_doubles() -> KeptAggregate:
+def average_of_doubles() -> WordAggregate:
     def finish(found: Words) -> Column:
         values = found.rows[:, 0]
         total = words.as_doubles(found.rows, found.layout)
         return column(DOUBLE, total / np.maximum(values, 1), values > 0)
 
-    return KeptAggregate("AVG", Layout(words.ADD, 1, 0), words.doubles, finish)
+    return WordAggregate("AVG", Layout(words.ADD, 1, 0), words.doubles, finish)
 
 
-def minimum(type: Type, dictionary: Dictionary | None = None) -> KeptAggregate:
+def minimum(type: Type, dictionary: Dictionary | None = None) -> WordAggregate:
     return _extremum("MIN", words.LEAST, type, dictionary)
 
 
-def maximum(type: Type, dictionary: Dictionary | None = None) -> KeptAggregate:
+def maximum(type: Type, dictionary: Dictionary | None = None) -> WordAggregate:
     return _extremum("MAX", words.GREATEST, type, dictionary)
 
 
-def _extremum(name: str, operation: int, type: Type, dictionary: Dictionary | None) -> KeptAggregate:
+def _extremum(name: str, operation: int, type: Type, dictionary: Dictionary | None) -> WordAggregate:
     """The dictionary is that of the strings, and given for nothing else."""
     like = Column(type, np.zeros(0, dtype_of(type)), None, dictionary)
 
@@ -115,7 +115,7 @@ def _extremum(name: str, operation: int, type: Type, dictionary: Dictionary | No
         return column_like(like, keys, found.rows[:, 0] > 0)
 
     limbs = 2 if dtype_of(type) == WIDE else 1
-    return KeptAggregate(
+    return WordAggregate(
         name, Layout(operation, 1, limbs), lambda values, _: words.extremes(operation, values), finish, dictionary
     )
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from windrow.batch.arrays import Array, Int64s, grown
 from windrow.batch.column import Column
-from windrow.synopses.positions.elements import Arrivals, Elements, Moves, Spans
-from windrow.synopses.positions.synopsis import Kept
-from windrow.synopses.positions.word_aggregates import KeptAggregate
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans
+from windrow.synopses.positions.synopsis import Synopsis
+from windrow.synopses.positions.word_aggregates import WordAggregate
 from windrow.synopses.positions.words import Layout, Words, widened
 
 
@@ -37,12 +37,12 @@ class Operation(NamedTuple):
     ranks: Int64s
 
 
-class KeptWords(Kept):
-    """A synopsis of one aggregate; `rows_a_place` rows for every place of a ring."""
+class WordSynopsis(Synopsis):
+    """A synopsis of one aggregate; `rows_per_place` rows for every place of a ring."""
 
-    rows_a_place = 1
+    rows_per_place = 1
 
-    def __init__(self, aggregate: KeptAggregate) -> None:
+    def __init__(self, aggregate: WordAggregate) -> None:
         self.aggregate = aggregate
         self.layout = aggregate.empty
         self.rows: Int64s = np.zeros((0, self.layout.width), np.int64)
@@ -66,9 +66,9 @@ class KeptWords(Kept):
         found = self._rolled(self.ring(elements), self.how, arrivals, rows, spans)
         return self.aggregate.finish(Words(self.layout, found))
 
-    def move(self, elements: Elements, moves: Moves) -> None:
+    def move(self, elements: Elements, moves: RingMoves) -> None:
         """Follow rings to their new places."""
-        places = moves.places * self.rows_a_place
+        places = moves.places * self.rows_per_place
         new = np.zeros((places, self.layout.width), np.int64) if moves.packed else grown(self.rows, places)
         self._moved(elements, moves, self.rows, new)
         self.rows = new
@@ -116,5 +116,5 @@ class KeptWords(Kept):
         """The rows of single elements, position by position."""
         raise NotImplementedError
 
-    def _moved(self, elements: Elements, moves: Moves, old: Int64s, new: Int64s) -> None:
+    def _moved(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
         raise NotImplementedError

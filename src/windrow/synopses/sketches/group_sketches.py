@@ -21,7 +21,7 @@ from windrow.types import DOUBLE, DecimalType, Type
 _MOST = 2.0**61  # of sums within an error
 
 
-class Apart(Protocol):
+class GroupSketch(Protocol):
     """A summary of each group."""
 
     @property
@@ -42,7 +42,7 @@ class Apart(Protocol):
     def restore(self, pieces: Mapping[str, Piece]) -> None: ...
 
 
-class Histogram:
+class HistogramSketch:
     """COUNT, or with `sums` SUM of whole numbers, within an error.
 
     Windows with a negative value have no sum, nor those with values that add up to more than 2^61: it is null until the
@@ -95,7 +95,7 @@ class Histogram:
         restore_parts({"buckets": self._buckets, "refused": self._refused}, pieces)
 
 
-class Fading:
+class DecayedSketch:
     """SUM, COUNT or AVG (`which`) of values that count half after every half-life; null where there are none."""
 
     def __init__(self, half_life: int, which: str) -> None:
