@@ -11,7 +11,8 @@ from windrow.errors import AggregateError, CatalogError, CqlError, PlanError, Wi
 
 if TYPE_CHECKING:
     from windrow.plan.user_aggregate import UserAggregate
-    from windrow.runtime.local import Engine, Query
+    from windrow.runtime.engine import Engine
+    from windrow.runtime.query import Query
     from windrow.session import Result, Session
 
 __all__ = [
@@ -29,8 +30,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Engine": "windrow.runtime.local",
-    "Query": "windrow.runtime.local",
+    "Engine": "windrow.runtime.engine",
+    "Query": "windrow.runtime.query",
     "Result": "windrow.session",
     "Session": "windrow.session",
     "UserAggregate": "windrow.plan.user_aggregate",

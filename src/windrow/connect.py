@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.plan.user_aggregate import UserAggregate
-    from windrow.runtime import local as in_process
-    from windrow.runtime import spark as on_spark
+    from windrow.runtime.local import LocalEngine
+    from windrow.runtime.spark import Engine as SparkEngine
 
 
 @overload
 def connect(
     *, local: Literal[True], folder: str | None = None, aggregates: Sequence[UserAggregate] = ()
-) -> in_process.Engine: ...
+) -> LocalEngine: ...
 
 
 @overload
@@ -28,7 +28,7 @@ def connect(
     checkpoint: str | None = None,
     shards: int | None = None,
     rows_a_batch: int | None = None,
-) -> on_spark.Engine: ...
+) -> SparkEngine: ...
 
 
 def connect(
@@ -41,7 +41,7 @@ def connect(
     checkpoint: str | None = None,
     shards: int | None = None,
     rows_a_batch: int | None = None,
-) -> in_process.Engine | on_spark.Engine:
+) -> LocalEngine | SparkEngine:
     """An engine on Spark, or with `local` in this process without Spark.
 
     On Spark: a session of its own, on `master` when one is named, or the session `spark` that you have. Everything that
@@ -55,13 +55,22 @@ def connect(
         if (spark, master, checkpoint, shards, rows_a_batch) != (None,) * 5:
             hint = "leave local=True out to run on Spark, or the rest to run in this process"
             raise WindrowError("spark, master, checkpoint, shards and rows_a_batch are for engines on Spark", hint)
-        from windrow.runtime.local import Engine  # loads compiled kernels, which `import windrow` need not
-
-        return Engine(folder, aggregates=aggregates)
+        return _connect_local(folder, aggregates)
     if folder is not None or aggregates:
-        raise WindrowError(
-            "folder and aggregates are for engines in this process", "write checkpoint=..., which keeps both, on Spark"
-        )
+        hint = "write checkpoint=..., which keeps both, on Spark"
+        raise WindrowError("folder and aggregates are for engines in this process", hint)
+    return _connect_spark(spark, master, checkpoint, shards, rows_a_batch)
+
+
+def _connect_local(folder: str | None, aggregates: Sequence[UserAggregate]) -> LocalEngine:
+    from windrow.runtime.local import LocalEngine  # loads compiled kernels, which `import windrow` need not
+
+    return LocalEngine(folder, aggregates=aggregates)
+
+
+def _connect_spark(
+    spark: Any, master: str | None, checkpoint: str | None, shards: int | None, rows_a_batch: int | None
+) -> SparkEngine:
     try:
         from windrow.runtime.spark import Engine as SparkEngine
     except ModuleNotFoundError as error:

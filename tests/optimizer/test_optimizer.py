@@ -24,7 +24,7 @@ from windrow.optimizer.optimize import applied
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.nodes import AntiJoin, Distinct, Join, Node, OutputStream, Table
 from windrow.plan.pattern import Pattern
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 from windrow.session import Session
 
 PLANS_A_CASE = 3
@@ -140,7 +140,7 @@ def test_measured_statistics_decide() -> None:
 
 
 def test_the_local_engine_measures_what_explain_then_uses() -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATIONS)
     engine.query("SELECT a FROM s [RANGE 1 MINUTE]")
     moments = range(START, START + 20 * SECOND, SECOND // 50)

@@ -21,7 +21,7 @@ from windrow.cql import compile_query
 from windrow.errors import CqlMeaningError, WindrowError
 from windrow.plan.nodes import AppendOnly, Node, OutputStream
 from windrow.plan.printer import query_text
-from windrow.runtime.local import Engine, Query
+from windrow.runtime.local import LocalEngine, LocalQuery
 
 REACHED: Counter[str] = Counter()  # by the tests of generated queries in this process
 
@@ -85,7 +85,7 @@ def check(
     strategy: str,
     optimizer: str,
 ) -> None:
-    engine = Engine(aggregates=OWN)
+    engine = LocalEngine(aggregates=OWN)
     slack = f" SLACK {max(delays) * 500} MILLISECONDS;" if any(delays) else ";"
     declarations = "".join(f"{one}{slack if 'STREAM' in one else ';'}" for one in DECLARATIONS.split(";")[:-1])
     engine.sql(f"{declarations} {FILL} SET strategy = {strategy}; SET optimizer = {optimizer}")
@@ -108,7 +108,7 @@ def check(
         REACHED.update(["cases", *features(plan)])
 
 
-def started(engine: Engine, text: str) -> tuple[Node, Query] | None:
+def started(engine: LocalEngine, text: str) -> tuple[Node, LocalQuery] | None:
     """A query that has begun to run; None for one that has no answers to compare with, or is not run."""
     try:
         plan = compile_query(text, engine.session.catalog)

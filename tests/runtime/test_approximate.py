@@ -18,7 +18,7 @@ from support.sql_oracle import Row
 from support.sub_windows import SlidingWindow, Way, answers_of, moments_of, sliding_windows, streams, ways
 from windrow.aggregates.sketches.rank_blocks import RankBlocks
 from windrow.aggregates.sketches.slice_counters import SliceCounters
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 
 USUAL = Way((), "upa", "on", 0)
 errors = st.sampled_from(["0.01", "0.1", "0.2", "0.5"])
@@ -105,7 +105,7 @@ def test_ranks_of_what_is_kept(slices: list[list[int]], error: Fraction) -> None
 @pytest.mark.parametrize("error", ["0.02", "0.05"])
 def test_distinct_values_are_within_the_error(kind: str, error: str) -> None:
     """In windows of very different sizes; the error is stated for 95 of 100."""
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(f"CREATE STREAM s (ts TIMESTAMP, k BIGINT, x {kind}) TIMESTAMP BY ts")
     query = engine.query(
         f"SELECT k, APPROX_COUNT_DISTINCT(x, {error}) AS d FROM s [RANGE 20 SECONDS SLIDE 5 SECONDS] GROUP BY k"

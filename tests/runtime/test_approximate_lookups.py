@@ -14,7 +14,7 @@ from support.local_runs import table_of
 from support.sql_oracle import Row, answer_at
 from support.sub_windows import DECLARATION, HALF, SCHEMA, streams
 from windrow.errors import WindrowError
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 from windrow.units import BEGINNING
 
 
@@ -22,7 +22,7 @@ from windrow.units import BEGINNING
 @given(rows=streams(most=60), cuts=st.lists(st.integers(0, 24), max_size=6), length=st.integers(1, 12))
 def test_within_the_error(rows: list[Row], cuts: list[int], length: int) -> None:
     """COUNT and SUM of whole numbers that are not negative; and the same where every change is told, exactly."""
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATION)
     listed = "k, APPROX_COUNT(x, 0.2) AS n, APPROX_SUM(x, 0.2) AS t"
     window = f"[RANGE {length * 500} MILLISECONDS]"
@@ -51,7 +51,7 @@ def test_within_the_error(rows: list[Row], cuts: list[int], length: int) -> None
 @settings(max_examples=60)
 @given(rows=streams(most=40), cuts=st.lists(st.integers(0, 24), max_size=6), half=st.integers(1, 9))
 def test_fading(rows: list[Row], cuts: list[int], half: int) -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATION)
     life = f"INTERVAL {half * 500} MILLISECONDS"
     listed = ", ".join(f"DECAYED_{name}(x, {life}) AS {name.lower()}" for name in ("SUM", "COUNT", "AVG"))
@@ -76,7 +76,7 @@ def test_fading(rows: list[Row], cuts: list[int], half: int) -> None:
 
 
 def test_a_negative_value_makes_an_approximate_sum_null_until_it_leaves() -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATION)
     query = engine.query("SELECT APPROX_SUM(x, 0.1) AS t FROM s [RANGE 3 SECONDS] REFRESH ON LOOKUP")
     found = []
@@ -88,14 +88,14 @@ def test_a_negative_value_makes_an_approximate_sum_null_until_it_leaves() -> Non
 
 
 def test_what_fades_is_not_told() -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATION)
     with pytest.raises(WindrowError, match="add REFRESH ON LOOKUP"):
         engine.query("SELECT DECAYED_SUM(x, INTERVAL 1 MINUTE) FROM s")
 
 
 def test_it_tells_nothing_by_itself() -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATION)
     query = engine.query("SELECT SUM(x) FROM s [RANGE 1 MINUTE] REFRESH ON LOOKUP")
     for ask in (query.changes, lambda: query.subscribe(print)):

@@ -8,7 +8,7 @@ import pytest
 
 import windrow
 from windrow.errors import WindrowError
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 from windrow.units import SECOND, parse_timestamp
 
 STREAM = "CREATE STREAM s (ts TIMESTAMP, a BIGINT) TIMESTAMP BY ts;"
@@ -23,7 +23,7 @@ def test_connect_says_which_arguments_go_together() -> None:
         windrow.connect(local=True, master="local[1]")
     with pytest.raises(WindrowError, match="for engines in this process"):
         windrow.connect(folder="somewhere")
-    assert isinstance(windrow.connect(local=True), Engine)
+    assert isinstance(windrow.connect(local=True), LocalEngine)
 
 
 def test_a_folder_remembers_streams_tables_and_queries(tmp_path: Path) -> None:
@@ -45,6 +45,26 @@ def test_a_query_that_cannot_run_leaves_nothing_behind() -> None:
     engine.push("s", rows((1, 1), (2, 2)))
     engine.step()
     assert query.answer().to_pylist() == [{"a": 1}]
+
+
+@pytest.mark.parametrize("name", ["two words", 'say "when"', "select", "Plain"])
+def test_a_query_can_have_any_name(name: str) -> None:
+    engine = windrow.connect(local=True)
+    engine.sql(STREAM)
+    query = engine.query("SELECT a FROM s [ROWS 1]", name=name)
+    assert (query.name, engine[name]) == (name, query)
+
+
+def test_help_shows_what_an_engine_and_a_query_do() -> None:
+    engine = windrow.connect(local=True)
+    engine.sql(STREAM)
+    query = engine.query("SELECT COUNT(*) AS n FROM s [RANGE 1 HOUR]")
+    looked_up = engine.query("SELECT COUNT(*) AS n FROM s [RANGE 1 HOUR] REFRESH ON LOOKUP")
+    assert isinstance(engine, windrow.Engine)
+    assert isinstance(query, windrow.Query) and isinstance(looked_up, windrow.Query)
+    for described in (windrow.Engine, windrow.Query):
+        for name, member in vars(described).items():
+            assert name.startswith("_") or member.__doc__, f"{described.__name__}.{name} says nothing"
 
 
 def test_dropped_queries_stop_and_dropped_streams_are_gone() -> None:
@@ -123,7 +143,7 @@ def test_a_folder_whose_query_writes_files_opens_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("strategy", ["upa", "nt"])
 def test_an_answer_is_the_same_after_a_thousand_steps(strategy: str) -> None:
     """The view forgets what is over, also rows that end exactly with the watermark, and nothing else."""
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(f"SET strategy = {strategy}; CREATE STREAM s (ts TIMESTAMP, a BIGINT) TIMESTAMP BY ts")
     rows = engine.query("SELECT a FROM s [RANGE 10 SECONDS]")
     groups = engine.query("SELECT a % 3 AS k, COUNT(*) AS n, MAX(a) AS newest FROM s [RANGE 10 SECONDS] GROUP BY a % 3")
@@ -141,7 +161,7 @@ def test_an_answer_is_the_same_after_a_thousand_steps(strategy: str) -> None:
 
 
 def test_an_answer_that_is_gone() -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql("CREATE STREAM s (ts TIMESTAMP, a BIGINT) TIMESTAMP BY ts")
     query = engine.query("SELECT a FROM s [RANGE 10 SECONDS]")
     start = parse_timestamp("2026-01-01")

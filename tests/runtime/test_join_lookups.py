@@ -28,7 +28,7 @@ from windrow.plan.analysis.join_synopses import (
 )
 from windrow.plan.expressions import Column
 from windrow.plan.synopsis_nodes import KeptJoin
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 from windrow.runtime.lookups import rechoosing
 from windrow.runtime.lookups.rechoosing_joins import RechoosingJoin
 from windrow.sharing import join_lookups
@@ -165,7 +165,7 @@ def test_what_sql_gives(
         if watched:
             patch.setattr(rechoosing, "BETWEEN_LOOKS", 1)
             patch.setattr("windrow.plan.analysis.synopses._PATIENCE", 1)
-        check(Engine(), asked, rows, cuts, strategy)
+        check(LocalEngine(), asked, rows, cuts, strategy)
 
 
 @settings(max_examples=60)
@@ -215,7 +215,7 @@ def started(engine: Any, *asked: str) -> list[Any]:
 def test_queries_with_one_slide_share_one_join() -> None:
     """Whatever the lengths of their windows and their aggregates; it has what all of them need."""
     lengths = (("SUM(a.x)", 60, 80), ("MAX(b.y)", 40, 40), ("AVG(a.x)", 20, 30))
-    engine = Engine()
+    engine = LocalEngine()
     *shared, other = started(engine, *(A_K.format(*one, 10) for one in lengths), A_K.format("SUM(a.x)", 60, 80, 20))
     synopses = [query.explain().plan.inputs[0].inputs[0] for query in (*shared, other)]
     assert synopses[0] == synopses[1] == synopses[2] != synopses[3]
@@ -227,7 +227,7 @@ def test_queries_with_one_slide_share_one_join() -> None:
 
 def test_slices_that_would_be_too_many_are_not_shared() -> None:
     """Slices of 1 and of 1.001 seconds have a millisecond in common."""
-    engine = Engine()
+    engine = LocalEngine()
     windows = [f"[RANGE {length} MILLISECONDS SLIDE 1001000 MILLISECONDS]" for length in (599_000, 599_599)]
     started(engine, *(f"SELECT COUNT(*) FROM a {one}, b {one} WHERE a.id = b.id" for one in windows))
     assert sorted(one.slice for one in engine._lookups.synopses()) == [SECOND, 1_001_000]
@@ -245,7 +245,7 @@ def test_slices_that_would_be_too_many_are_not_shared() -> None:
     ],
 )
 def test_a_query_is_found_in_what_is_kept_for_others(shards: int, text: str) -> None:
-    engine: Any = ShardsInProcess(shards, forgetful=True) if shards else Engine()
+    engine: Any = ShardsInProcess(shards, forgetful=True) if shards else LocalEngine()
     started(engine, A_K.format("SUM(a.x), MAX(b.y)", 40, 40, 10), A_K.format("COUNT(*)", 40, 20, 10))
     there = {name: [row for row in all_rows if row["ts"] < engine.watermark] for name, all_rows in some_rows().items()}
     wanted = answer_at(compile_query(text, engine.session.catalog), there, SCHEMAS, engine.watermark - 1)
@@ -266,7 +266,7 @@ def test_a_query_is_found_in_what_is_kept_for_others(shards: int, text: str) -> 
     ],
 )  # fmt: skip
 def test_what_is_not_kept_is_refused(text: str, message: str, hint: str) -> None:
-    engine = Engine()
+    engine = LocalEngine()
     started(engine, A_K.format("SUM(a.x)", 40, 30, 10))
     with pytest.raises(WindrowError, match=message) as caught:
         engine.lookup(text)
@@ -282,7 +282,7 @@ def test_groups_without_pairs_are_forgotten() -> None:
     for kind in JoinSynopsisKind:
         with pytest.MonkeyPatch.context() as patch:
             only(patch, kind)
-            engine = Engine()
+            engine = LocalEngine()
             engine.sql(DECLARATION)
             query = engine.query(f"{A_K.format('SUM(a.x), MAX(b.y)', 4, 3, 1)} REFRESH ON LOOKUP")
             for first in range(0, 200, 10):
@@ -319,7 +319,7 @@ def test_slices_alone_when_no_more_fits() -> None:
 def test_streams_by_the_time_at_which_rows_come(shards: int) -> None:
     """They have no column of time; the pairs know that of both rows nevertheless."""
     clock = ManualClock(START)
-    engine: Any = ShardsInProcess(shards, forgetful=True, clock=clock) if shards else Engine(clock=clock)
+    engine: Any = ShardsInProcess(shards, forgetful=True, clock=clock) if shards else LocalEngine(clock=clock)
     engine.sql(
         "CREATE STREAM a (id BIGINT, k STRING, x BIGINT) ARRIVAL; CREATE STREAM b (id BIGINT, y BIGINT) ARRIVAL;"
     )
@@ -337,7 +337,7 @@ def test_streams_by_the_time_at_which_rows_come(shards: int) -> None:
 
 def test_the_form_follows_what_is_asked() -> None:
     """Few questions, then many: from slices alone to running values, and for MAX to dyadic intervals."""
-    engine = Engine()
+    engine = LocalEngine()
     text = A_K.format("SUM(a.x), MAX(b.y)", 32, 32, 1)
     (query,) = started(engine, text)
     later = {name: [{**row, "ts": row["ts"] + 60 * SECOND} for row in some] for name, some in some_rows().items()}

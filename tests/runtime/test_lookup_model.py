@@ -19,7 +19,7 @@ from support.sub_windows import DECLARATION, HALF, SCHEMA, streams
 from windrow.errors import WindrowError
 from windrow.plan.analysis import lookups
 from windrow.plan.analysis.synopses import SynopsisKind
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 from windrow.runtime.local import lookups as lookups_in_process
 from windrow.runtime.lookups import rechoosing
 from windrow.runtime.shards import query_plans
@@ -80,7 +80,7 @@ def test_what_sql_gives(
     """Whatever the planner chooses, and however often it changes its mind."""
     with pytest.MonkeyPatch.context() as patch:
         _plan(patch, indexed, kind, watched)
-        check(Engine(), asked, rows, cuts)
+        check(LocalEngine(), asked, rows, cuts)
 
 
 @settings(max_examples=60)
@@ -124,10 +124,10 @@ def test_as_with_a_synopsis_of_its_own(
     """What a later query answers, and which instants it refuses; of windows that slide it may know more of the past."""
     with pytest.MonkeyPatch.context() as patch:
         _plan(patch, indexed, None, watched=False)
-        shared = outcomes(ShardsInProcess(shards) if shards else Engine(), asked, rows, cuts)
+        shared = outcomes(ShardsInProcess(shards) if shards else LocalEngine(), asked, rows, cuts)
         for module in (lookups_in_process, query_plans):
             patch.setattr(module, "over_running", lambda *given: None)
-        alone = outcomes(ShardsInProcess(shards) if shards else Engine(), asked, rows, cuts)
+        alone = outcomes(ShardsInProcess(shards) if shards else LocalEngine(), asked, rows, cuts)
     slides = any("SLIDE" in one.text for one in asked)
     pairs = list(zip(shared, alone, strict=True))
     assert all(found == wanted for found, wanted in pairs if wanted is not None)
@@ -160,7 +160,7 @@ def _only(patch: pytest.MonkeyPatch, kind: SynopsisKind) -> None:
 @pytest.mark.parametrize(
     ("make", "expected"),
     [
-        (Engine, ["two stacks", "landmarks", "interval"]),
+        (LocalEngine, ["two stacks", "landmarks", "interval"]),
         (lambda: ShardsInProcess(2), ["two stacks", "interval", "interval"]),
     ],
     ids=["one process", "shards"],
@@ -199,7 +199,7 @@ def test_the_form_follows_what_is_asked(make: Any, expected: list[str]) -> None:
     ],
 )
 def test_a_synopsis_keeps_within_its_memory(memory: str, expected: str) -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATION)
     engine.sql(f"SET synopsis_memory = {memory}")
     query = engine.query("SELECT k, MAX(x) FROM s [RANGE 1 HOUR] GROUP BY k REFRESH ON LOOKUP")

@@ -21,7 +21,7 @@ from support.sql_oracle import Row, is_approximate, normal_row, stream_order
 from windrow.cql import compile_query
 from windrow.errors import CqlMeaningError, WindrowError
 from windrow.plan.nodes import AppendOnly, OutputKind, OutputStream, Stream, Windowed
-from windrow.runtime.local import Engine, Query
+from windrow.runtime.local import LocalEngine, LocalQuery
 
 HALVES = [START + half * SECOND // 2 for half in range(40)]
 TICKS = [START + half * SECOND // 2 + tick for half in range(50) for tick in (0, 1)]
@@ -38,7 +38,7 @@ class Run:
     def __init__(
         self, query: str, streams: dict[str, list[Row]], cuts: list[int], strategy: str, instants: list[int]
     ) -> None:
-        engine = Engine(aggregates=OWN)
+        engine = LocalEngine(aggregates=OWN)
         engine.sql(f"{DECLARATIONS} {FILL} SET strategy = {strategy}")
         self.plan = compile_query(query, engine.session.catalog)
         self.query = engine.query(query)
@@ -55,7 +55,7 @@ class Run:
                 self.refreshes.setdefault(end, Counter())[normal_row(row)] += 1
 
 
-def told_by(query: Query) -> dict[int, Counter[Any]]:
+def told_by(query: LocalQuery) -> dict[int, Counter[Any]]:
     """What a stream of results has told, by instant; it is never taken back."""
     changes = query.changes()
     assert set(changes["_sign"].to_pylist()) <= {1}
@@ -202,7 +202,7 @@ def test_internal_windows_keep_what_istream_tells(window: str) -> None:
     external = window.replace(" INTERNAL", "")
     body = "a, COUNT(*) AS n FROM s {w} GROUP BY a"
     data = [{"ts": START + n * SECOND, "a": n % 2, "b": "x", "v": 1.0} for n in range(6)]
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATIONS)
     kept = engine.query(f"SELECT {body.format(w=window)}")
     gained = engine.query(f"SELECT ISTREAM {body.format(w=external)}")
@@ -214,7 +214,7 @@ def test_internal_windows_keep_what_istream_tells(window: str) -> None:
 def test_a_window_on_the_output_is_a_window_on_what_istream_tells() -> None:
     """Section 3.3.3: the last results, whatever the windows below still hold."""
     data = [{"ts": START + n * SECOND, "a": 1, "b": "x", "v": float(n)} for n in range(6)]
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATIONS)
     query = engine.query("SELECT WSTREAM(s.v)[ROWS 2] FROM s [RANGE 1 SECOND], t [RANGE 1 HOUR] WHERE s.a = t.a")
     feed(engine, {"s": data, "t": data[:1]}, SCHEMAS, [START + 3 * SECOND])

@@ -15,13 +15,13 @@ from support.own_aggregates import OWN, MergedSquares, Rows, Span, Squares
 from support.shard_runs import ShardsInProcess
 from windrow.errors import WindrowError
 from windrow.plan.user_aggregate import UserAggregate
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 from windrow.types import BIGINT, DOUBLE, STRING, Type, array
 
 STREAM = "CREATE STREAM s (ts TIMESTAMP, k STRING, a BIGINT) TIMESTAMP BY ts"
 
 
-def engine_with(**registered: tuple[list[Type], Type, Any, dict[str, Any]]) -> Engine:
+def engine_with(**registered: tuple[list[Type], Type, Any, dict[str, Any]]) -> LocalEngine:
     engine = windrow.connect(local=True)
     engine.sql(STREAM)
     for name, (arguments, result, functions, declared) in registered.items():
@@ -29,7 +29,7 @@ def engine_with(**registered: tuple[list[Type], Type, Any, dict[str, Any]]) -> E
     return engine
 
 
-def feed(engine: Engine | ShardsInProcess, *rows: tuple[int, str, int | None]) -> None:
+def feed(engine: LocalEngine | ShardsInProcess, *rows: tuple[int, str, int | None]) -> None:
     engine.push("s", [{"ts": f"2026-01-01 00:00:{second:02}", "k": k, "a": a} for second, k, a in rows])
     engine.step()
 
@@ -208,7 +208,7 @@ def test_shards_come_to_the_same_and_keep_the_functions(tmp_path: Path) -> None:
     calls = ", ".join(f"{own.name}(CAST(a AS DOUBLE)) AS v{place}" for place, own in enumerate(OWN))
     text = f"SELECT k, {calls} FROM s [RANGE 6 SECONDS] GROUP BY k"
     batches = [[(second, "xyz"[second * 7 % 3], second % 5) for second in range(at, at + 4)] for at in range(0, 20, 4)]
-    local = Engine(aggregates=OWN)
+    local = LocalEngine(aggregates=OWN)
     local.sql(STREAM)
     wanted = local.query(text, name="q")
     engine = ShardsInProcess(3, forgetful=True, checkpoint=str(tmp_path))

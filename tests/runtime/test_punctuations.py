@@ -16,7 +16,7 @@ from support.own_aggregates import OWN
 from support.sql_oracle import Row
 from windrow.errors import WindrowError
 from windrow.plan.nodes import Stream
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 
 DECLARED = """
 CREATE STREAM {name} (ts TIMESTAMP, k BIGINT, b STRING, v DOUBLE, last BOOLEAN) TIMESTAMP BY ts SLACK 1 SECOND
@@ -65,7 +65,7 @@ def punctuated_rows(draw: st.DrawFn) -> list[Row]:
 
 def run(closing: str, query: str, streams: dict[str, list[Row]], chunk: int, strategy: str) -> tuple[list[Any], int]:
     """The answers over time, and what is kept in the end; without a clause the punctuations are left out."""
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(f"SET strategy = {strategy}; {''.join(DECLARED.format(name=n, closing=closing) for n in streams)}")
     running = engine.query(query)
     for first in range(0, max(map(len, streams.values()), default=0), chunk):
@@ -110,7 +110,7 @@ def test_same_answers_and_not_more_state(query: str, streams: dict[str, list[Row
 )
 def test_state_follows_the_keys_that_are_open(query: str, strategy: str) -> None:
     """One key after the other comes, has three rows, and is closed."""
-    engine = Engine(aggregates=OWN)
+    engine = LocalEngine(aggregates=OWN)
     closing = "PUNCTUATION WHERE last BY k"
     engine.sql(f"SET strategy = {strategy}; {''.join(DECLARED.format(name=n, closing=closing) for n in 'st')}")
     engine.query(query)
@@ -127,7 +127,7 @@ def test_state_follows_the_keys_that_are_open(query: str, strategy: str) -> None
 
 
 def test_punctuations_from_python() -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARED.format(name="s", closing="PUNCTUATION BY k"))
     engine.query("SELECT k, COUNT(*) AS n FROM s GROUP BY k ORDER BY k", name="counts")
     engine.push("s", [{"ts": START + n * SECOND, "k": n % 2} for n in range(6)])
@@ -158,7 +158,7 @@ def test_punctuations_from_python() -> None:
     ],
 )
 def test_punctuations_that_say_nothing(stream: str, says: dict[str, Any], message: str) -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARED.format(name="s", closing="PUNCTUATION BY k") + DECLARED.format(name="t", closing=""))
     with pytest.raises(WindrowError, match=message):
         engine.punctuate(stream, **says)
@@ -166,13 +166,13 @@ def test_punctuations_that_say_nothing(stream: str, says: dict[str, Any], messag
 
 def test_declarations_are_kept_in_a_folder(tmp_path: Path) -> None:
     clauses = "PUNCTUATION WHERE last OR b = 'it''s' BY k PUNCTUATION WHERE v IS NULL"
-    engine = Engine(str(tmp_path))
+    engine = LocalEngine(str(tmp_path))
     engine.sql(DECLARED.format(name="s", closing=clauses))
     engine.query("SELECT k, v FROM s", name="all_of_it")
     described = str(engine.sql("DESCRIBE s")[0])
     engine.close()
 
-    again = Engine(str(tmp_path))
+    again = LocalEngine(str(tmp_path))
     assert str(again.sql("DESCRIBE s")[0]) == described
     assert "closed by punctuations" in described
     again.push("s", [{"ts": START, "k": 1, "v": 1.0}, {"ts": START + SECOND, "k": 1, "v": 2.0, "b": "it's"}])
@@ -185,7 +185,7 @@ def test_declarations_are_kept_in_a_folder(tmp_path: Path) -> None:
 
 
 def test_explain_says_what_frees_state() -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql("".join(DECLARED.format(name=n, closing="PUNCTUATION BY k") for n in "st"))
     text = str(engine.sql("EXPLAIN SELECT s.k, COUNT(*) AS n FROM s, t WHERE s.k = t.k GROUP BY s.k")[0])
     assert "Stream s, punctuated by k" in text

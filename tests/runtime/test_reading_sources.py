@@ -16,7 +16,7 @@ import pytest
 
 from support.pushed_rows import ALL, DECLARATION, answer, at, ended, reasons, running
 from windrow.errors import WindrowError
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 
 
 def frames() -> dict[str, Any]:
@@ -45,7 +45,7 @@ def frames() -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", list(frames()))
 def test_python_sources(kind: str) -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.stream("s", frames()[kind], timestamp="ts")
     engine.query(ALL, "q")
     engine.run()
@@ -55,12 +55,12 @@ def test_python_sources(kind: str) -> None:
 
 def test_something_that_is_no_source() -> None:
     with pytest.raises(WindrowError) as caught:
-        Engine().stream("s", 17, timestamp="ts")
+        LocalEngine().stream("s", 17, timestamp="ts")
 
     assert caught.value.message == "int is not a source of rows"
 
 
-def reading(form: str, place: Path, columns: str = "ts TIMESTAMP, a BIGINT, b STRING, v DOUBLE") -> Engine:
+def reading(form: str, place: Path, columns: str = "ts TIMESTAMP, a BIGINT, b STRING, v DOUBLE") -> LocalEngine:
     engine = running(f"CREATE STREAM s ({columns}) FROM {form}('{place}') TIMESTAMP BY ts")
     engine.run()
     return engine
@@ -150,14 +150,14 @@ def test_every_type_comes_through_csv_and_json(tmp_path: Path) -> None:
 
 def test_a_source_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(WindrowError) as caught:
-        Engine().sql(f"CREATE STREAM s (ts TIMESTAMP) FROM csv('{tmp_path}/none') TIMESTAMP BY ts")
+        LocalEngine().sql(f"CREATE STREAM s (ts TIMESTAMP) FROM csv('{tmp_path}/none') TIMESTAMP BY ts")
 
     assert caught.value.message == f"there are no csv files in {tmp_path}/none"
 
 
-def table_from(tmp_path: Path, text: str, clauses: str = "") -> Engine:
+def table_from(tmp_path: Path, text: str, clauses: str = "") -> LocalEngine:
     (tmp_path / "rows.csv").write_text(text)
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(f"""
         {DECLARATION}; CREATE TABLE names (a BIGINT PRIMARY KEY, name STRING NOT NULL, since TIMESTAMP) {clauses}
         FROM csv('{tmp_path}/rows.csv')
@@ -191,7 +191,7 @@ def test_rows_of_a_table_that_do_not_fit_are_rejected(tmp_path: Path, clauses: s
 def test_rows_of_a_table_take_effect_when_they_say(tmp_path: Path) -> None:
     text = "a,name,since\n1,one,2026-01-01 00:00:03\n2,two,\n4,four,2026-01-01 00:00:03\n1,late,2026-01-01 00:00:05\n"
     (tmp_path / "rows.csv").write_text(text)
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(f"""
         {DECLARATION}; CREATE TABLE names (a BIGINT PRIMARY KEY, name STRING, since TIMESTAMP)
         FROM csv('{tmp_path}/rows.csv') EFFECTIVE BY since
@@ -207,7 +207,7 @@ def test_rows_of_a_table_take_effect_when_they_say(tmp_path: Path) -> None:
 
 
 def test_statements_that_a_table_refuses_are_counted() -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(f"{DECLARATION}; CREATE TABLE names (a BIGINT PRIMARY KEY); INSERT INTO names VALUES (1)")
     engine.query("SELECT s.a FROM s [RANGE 100 SECONDS] JOIN names ON s.a = names.a", "q")
     engine.sql("INSERT INTO names VALUES (1), (2)")

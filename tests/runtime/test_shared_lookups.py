@@ -15,12 +15,12 @@ from support.shard_runs import ShardsInProcess
 from support.sql_oracle import answer_at
 from support.sub_windows import DECLARATION, HALF, SCHEMA
 from windrow.errors import WindrowError
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 from windrow.units import format_timestamp
 
 
 def test_a_query_is_found_in_what_is_kept_for_others() -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATION)
     engine.query("SELECT k, SUM(x), MAX(x) FROM s [RANGE 1 MINUTE] GROUP BY k REFRESH ON LOOKUP")
     rows = rows_at(range(60))
@@ -35,7 +35,9 @@ def test_a_query_is_found_in_what_is_kept_for_others() -> None:
         assert bag_of_table(engine.lookup(text)) == answer_at(plan, {"s": there}, {"s": SCHEMA}, final - 1), text
 
 
-@pytest.mark.parametrize("make", [Engine, lambda: ShardsInProcess(2, forgetful=True)], ids=["one process", "shards"])
+@pytest.mark.parametrize(
+    "make", [LocalEngine, lambda: ShardsInProcess(2, forgetful=True)], ids=["one process", "shards"]
+)
 def test_a_later_query_keeps_nothing_of_its_own(make: Any) -> None:
     """It is looked up in what runs, also when the query is dropped that this was made for."""
     engine = make()
@@ -64,7 +66,7 @@ def test_a_later_query_keeps_nothing_of_its_own(make: Any) -> None:
 
 
 def test_a_synopsis_goes_with_the_last_query() -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATION)
     engine.query("SELECT k, SUM(x) FROM s [RANGE 1 MINUTE] GROUP BY k REFRESH ON LOOKUP", name="first")
     engine.push("s", table_of(rows_at(range(10)), SCHEMA))
@@ -118,7 +120,7 @@ OF_PAIRS = "COUNT(*) FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS], s [RANGE 9 SECOND
 )
 def test_which_later_queries_share(first: str, later: str, start: int, is_shared: bool) -> None:
     """The same synopsis from another time on is another one. Strategies do not matter."""
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATION)
     engine.query(f"SELECT {first} REFRESH ON LOOKUP", name="first")
     engine.push("s", table_of(rows_at(range(2 * start + 1)), SCHEMA))
@@ -139,7 +141,7 @@ def test_which_later_queries_share(first: str, later: str, start: int, is_shared
     ],
 )
 def test_windows_of_the_past_beside_what_is_only_of_now(text: str) -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATION)
     query = engine.query(f"{text} REFRESH ON LOOKUP")
     engine.query("SELECT k, APPROX_COUNT(x, 0.1) AS n FROM s [RANGE 20 SECONDS] GROUP BY k REFRESH ON LOOKUP")
@@ -162,7 +164,7 @@ def test_rows_that_move_before_they_are_filtered_are_the_same_rows() -> None:
     engine.close()
 
 
-@pytest.mark.parametrize("make", [Engine, lambda: ShardsInProcess(2)], ids=["one process", "shards"])
+@pytest.mark.parametrize("make", [LocalEngine, lambda: ShardsInProcess(2)], ids=["one process", "shards"])
 @pytest.mark.parametrize(
     "text",
     [
@@ -194,7 +196,7 @@ def test_a_lookup_finds_the_oldest_rows_that_are_kept(make: Any, text: str) -> N
     ],
 )
 def test_what_is_not_kept_is_refused(text: str, message: str) -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATION)
     engine.query("SELECT k, SUM(x) FROM s [RANGE 1 MINUTE] GROUP BY k REFRESH ON LOOKUP")
     engine.push("s", table_of([{"ts": START, "k": "a", "x": 1, "y": None}], SCHEMA))

@@ -17,7 +17,7 @@ import pytest
 from support.pushed_rows import DECLARATION, at, ended, running
 from support.python_sink import EMITTED
 from windrow.errors import WindrowError
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 
 CONTINUOUS = "SELECT a, v FROM s [RANGE 2 SECONDS]"
 PERIODIC = "SELECT COUNT(*) AS n FROM s [RANGE 2 SECONDS SLIDE 2 SECONDS]"
@@ -25,8 +25,8 @@ CHANGES = [(1, 0.5, at(1), at(3), 1), (None, math.nan, at(2), at(4), 1)]
 REFRESHES = [(1, at(2)), (1, at(4)), (0, at(6))]
 
 
-def into(sink: str, query: str) -> Engine:
-    engine = Engine()
+def into(sink: str, query: str) -> LocalEngine:
+    engine = LocalEngine()
     engine.sql(f"{DECLARATION}; CREATE QUERY q AS {query} INTO {sink}")
     engine.push("s", [{"ts": at(1), "a": 1, "v": 0.5}, {"ts": at(2), "a": None, "v": math.nan}])
     return ended(engine)
@@ -97,7 +97,7 @@ def test_ends_that_no_calendar_has(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["json", "csv", "parquet"])
 def test_every_type_goes_out(form: str, tmp_path: Path) -> None:
-    engine = Engine()
+    engine = LocalEngine()
     columns = "ts TIMESTAMP, i INT, m DECIMAL(10, 2), p BOOLEAN, d DATE, l INTERVAL, f FLOAT, b STRING, y BINARY"
     engine.sql(f"CREATE STREAM s ({columns}) TIMESTAMP BY ts")
     engine.sql(f"CREATE QUERY q AS SELECT * FROM s [RANGE 1 SECOND] INTO {form}('{tmp_path}')")

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from support.python_sink import EMITTED
 from support.shard_runs import ShardsInProcess
 from windrow.errors import WindrowError
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 from windrow.runtime.modes import Mode
 from windrow.runtime.sinks import SinkForm
 from windrow.units import SECOND
@@ -56,7 +56,7 @@ def fed(engine: Any, batches: Sequence[Sequence[tuple[str, int, str | None, int 
 
 
 def engines() -> Iterator[Any]:
-    yield Engine()
+    yield LocalEngine()
     yield ShardsInProcess(1)
     yield ShardsInProcess(3, forgetful=True)
 
@@ -175,7 +175,7 @@ def test_files_have_the_same_rows_on_shards(form: str, mode: str, tmp_path: Path
 
 
 def test_modes_add_their_columns(tmp_path: Path) -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(STREAMS)
     for mode in ("changelog", "upsert", "snapshot"):
         engine.sql(f"CREATE QUERY {mode} AS {BY_KEY} INTO json('{tmp_path}/{mode}', mode => '{mode}')")

@@ -6,11 +6,11 @@ import pyarrow as pa
 
 from support.pushed_rows import SECOND, answer, at, ended, reasons
 from windrow.clock import ManualClock
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 
 
-def beating(clock: ManualClock, *streams: str) -> Engine:
-    engine = Engine(clock=clock)
+def beating(clock: ManualClock, *streams: str) -> LocalEngine:
+    engine = LocalEngine(clock=clock)
     for name in streams:
         engine.sql(f"CREATE STREAM {name} (ts TIMESTAMP, a BIGINT) TIMESTAMP BY ts HEARTBEAT 5 SECONDS")
     return engine
@@ -70,7 +70,7 @@ def test_rows_after_a_heartbeat_are_late_before_it() -> None:
 
 def test_arrival_time_is_the_clock() -> None:
     clock = clock_at(5)
-    engine = Engine(clock=clock)
+    engine = LocalEngine(clock=clock)
     engine.sql("CREATE STREAM s (a BIGINT) ARRIVAL")
     query = engine.query("SELECT a FROM s [RANGE 2 SECONDS]", "q")
     engine.push("s", [{"a": 1}, {"a": 2}])

@@ -15,7 +15,7 @@ from support.shard_runs import ShardsInProcess
 from support.sql_oracle import Row, answer_at
 from support.sub_windows import DECLARATION, HALF, SCHEMA, moments_of, streams
 from windrow.plan.synopsis_nodes import RefreshedLookup
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 from windrow.sharing import indexed_thresholds
 
 lists = st.sampled_from(["", ", SUM(x) AS t", ", COUNT(*) AS n, MAX(x) AS m", ", AVG(x) AS a, MEDIAN(x) AS h"])
@@ -40,7 +40,7 @@ def queries(draw: st.DrawFn) -> str:
 def test_what_sql_gives(rows: list[Row], asked: list[str], cuts: list[int], strategy: str, shards: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(indexed_thresholds, "is_indexed", lambda *rates: (True, "always"))
-        engine: Any = ShardsInProcess(shards, forgetful=True) if shards else Engine()
+        engine: Any = ShardsInProcess(shards, forgetful=True) if shards else LocalEngine()
         engine.sql(f"{DECLARATION} SET strategy = {strategy}")
         queries = [engine.query(text, name=f"q{number}") for number, text in enumerate(asked)]
         plans = [engine.session.catalog.get(query.name).plan for query in queries]
@@ -58,7 +58,7 @@ def test_what_sql_gives(rows: list[Row], asked: list[str], cuts: list[int], stra
 
 
 def test_the_planner_shares_an_index_when_many_ask() -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATION)
     text = "SELECT k FROM s [RANGE {} SECONDS SLIDE 1 SECOND] GROUP BY k HAVING SUM(x) > {}"
     statistics = engine.session.catalog.statistics

@@ -23,7 +23,7 @@ from support.plans import DECLARATIONS
 from support.sql_oracle import CONNECTION, Row, in_view, normal_row, stream_order
 from windrow.cql import compile_query
 from windrow.plan.nodes import Windowed
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 
 INSTANTS = [START + half * SECOND // 2 for half in range(32)]
 MARKED = SCHEMA.append(pa.field("mark", pa.int64()))
@@ -183,7 +183,7 @@ def _ask(form: Form, sql: str, shown: dict[str, list[Row]], marks: Marks, now: i
 def run(
     query: str, streams: dict[str, list[Row]], cuts: list[int], strategy: str, optimizer: str
 ) -> list[Counter[Any]]:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(f"{DECLARATIONS} {FILL} SET strategy = {strategy}; SET optimizer = {optimizer}")
     running = engine.query(query)
     feed(engine, streams, SCHEMAS, [START + cut * SECOND // 2 for cut in cuts])
@@ -192,7 +192,7 @@ def run(
 
 @cache
 def window_of(text: str) -> Any:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATIONS)
     plan = compile_query(f"SELECT * FROM s [{text}]", engine.session.catalog)
     return next((node.window for node in plan.walk() if isinstance(node, Windowed)), None)

@@ -14,7 +14,7 @@ from support.shard_runs import ShardsInProcess
 from support.sql_oracle import Row
 from support.sub_windows import DECLARATION, HALF, SCHEMA, moments_of, streams
 from windrow.plan.slice_nodes import SharedSlices
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 from windrow.sharing.shared_slices import with_shared_slices
 from windrow.sharing.slices import with_slices
 
@@ -38,7 +38,7 @@ def windows(draw: st.DrawFn) -> str:
 def run(
     texts: list[str], rows: list[Row], cuts: list[int], strategy: str, moments: list[int], shards: int = 0
 ) -> list[list[Counter[Any]]]:
-    engine: Any = ShardsInProcess(shards, forgetful=True) if shards else Engine()
+    engine: Any = ShardsInProcess(shards, forgetful=True) if shards else LocalEngine()
     engine.sql(f"{DECLARATION} SET strategy = {strategy}")
     queries = [engine.query(text, name=f"q{number}") for number, text in enumerate(texts)]
     feed(engine, {"s": rows}, {"s": SCHEMA}, [START + cut * HALF for cut in cuts])
@@ -78,7 +78,7 @@ def test_each_gives_what_it_gives_alone(
 
 
 def test_slices_of_a_width_are_made_from_the_widest_that_divide_it() -> None:
-    engine = Engine()
+    engine = LocalEngine()
     engine.sql(DECLARATION)
     asked = [
         "60 SECONDS SLIDE 10",

@@ -12,7 +12,7 @@ import pyarrow as pa
 from support.local_runs import table_of
 from support.shard_runs import ShardsInProcess
 from support.sql_oracle import Row, normal_row
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 from windrow.types import Type
 
 Changes = list[tuple[tuple[Any, ...], int, int | None, int]]  # a row, its begin and end, its sign
@@ -76,7 +76,7 @@ class LocalRuntime:
     name = "local"
 
     def run(self, setup: Setup) -> Outcome:
-        engine = Engine()
+        engine = LocalEngine()
         engine.sql(";\n".join([*setup.declarations, *(f"SET {k} = {v}" for k, v in setup.settings.items())]))
         query = engine.query(setup.query)
         told: list[pa.Table] = []

@@ -13,7 +13,7 @@ from support.local_runs import table_of
 from support.sql_oracle import Row
 from support.sub_windows import HALF, SCHEMA
 from windrow.plan.nodes import Node
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 from windrow.units import BEGINNING
 
 
@@ -144,7 +144,7 @@ class Changing:
 
 def start_of_next(engine: Any) -> int:
     """From when a query that is created now sees rows: on shards those later than all that have come."""
-    if isinstance(engine, Engine):
+    if isinstance(engine, LocalEngine):
         return int(engine.watermark)
     return int(engine.last_row) + (engine.last_row > BEGINNING)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from support.sql_oracle import Row, normal_row
-from windrow.runtime.local import Engine, Query
+from windrow.runtime.local import LocalEngine, LocalQuery
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 
@@ -23,7 +23,7 @@ def table_of(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
 
 
 def feed(
-    engine: Engine,
+    engine: LocalEngine,
     streams: dict[str, list[Row]],
     schemas: dict[str, pa.Schema],
     cuts: Sequence[int],
@@ -52,7 +52,7 @@ def _arriving(rows: Sequence[Row], delays: Sequence[int]) -> list[tuple[int, Row
     return sorted(times, key=lambda arrival: arrival[0])
 
 
-def answers(query: Query, instants: Sequence[int]) -> list[Counter[Any]]:
+def answers(query: LocalQuery, instants: Sequence[int]) -> list[Counter[Any]]:
     """The bags that the changelog stands for, by the definition."""
     changes = query.changes()
     begins = changes["_ts"].cast(pa.int64()).to_pylist()

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from support.own_aggregates import Squares
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 from windrow.types import BIGINT, DOUBLE
 from windrow.units import SECOND
 
@@ -60,9 +60,9 @@ def create_later(engine: Any) -> None:
         engine.sql(f"CREATE QUERY later{number} AS {text} REFRESH ON LOOKUP")
 
 
-def begun_later() -> Engine:
+def begun_later() -> LocalEngine:
     """An engine for the same queries that gets only the rows that come from now on."""
-    engine = Engine()
+    engine = LocalEngine()
     open_streams(engine)
     create_later(engine)
     return engine

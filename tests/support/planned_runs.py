@@ -8,7 +8,7 @@ from support.generated_streams import FILL
 from support.own_aggregates import OWN
 from support.plans import DECLARATIONS
 from windrow.plan.nodes import Node
-from windrow.runtime.local import Engine, Query
+from windrow.runtime.local import LocalEngine, LocalQuery
 from windrow.session import Session
 
 
@@ -22,16 +22,16 @@ class PlannedSession(Session):
         return first
 
 
-def planned_engine() -> Engine:
+def planned_engine() -> LocalEngine:
     """An engine with the streams and filled tables of `plans`."""
-    engine = Engine()
+    engine = LocalEngine()
     engine.session = PlannedSession(aggregates=OWN)
     engine.sql(DECLARATIONS)
     engine.sql(FILL)
     return engine
 
 
-def run_plans(engine: Engine, text: str, plans: Sequence[Node]) -> list[Query]:
+def run_plans(engine: LocalEngine, text: str, plans: Sequence[Node]) -> list[LocalQuery]:
     """A query for each of the plans; `text` is what all of them mean."""
     assert isinstance(engine.session, PlannedSession), engine.session
     engine.session.waiting = plans

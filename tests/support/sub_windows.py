@@ -14,7 +14,7 @@ from support.generated_streams import SECOND, START
 from support.local_runs import TIMESTAMP, answers, feed
 from support.shard_runs import ShardsInProcess
 from support.sql_oracle import Row, stream_order
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 
 SCHEMA = pa.schema([("ts", TIMESTAMP), ("k", pa.string()), ("x", pa.int64()), ("y", pa.string())])
 DECLARATION = "CREATE STREAM s (ts TIMESTAMP, k STRING, x BIGINT, y STRING) TIMESTAMP BY ts;"
@@ -98,7 +98,7 @@ ways = st.builds(
 
 
 def answers_of(text: str, rows: Sequence[Row], way: Way, moments: Sequence[int]) -> list[Counter[Any]]:
-    engine: Any = ShardsInProcess(way.shards, forgetful=True) if way.shards else Engine()
+    engine: Any = ShardsInProcess(way.shards, forgetful=True) if way.shards else LocalEngine()
     try:
         engine.sql(f"{DECLARATION} SET strategy = {way.strategy}; SET optimizer = {way.optimizer}")
         query = engine.query(text)

@@ -17,7 +17,7 @@ from windrow.cli.questions import questions
 from windrow.cli.run import interrupted_once, show_run, size_text
 from windrow.connect import connect
 from windrow.errors import WindrowError
-from windrow.runtime.spark import Engine
+from windrow.runtime.spark import Engine, Query
 
 _SHOWCASE = Path("examples") / "traffic.cql"
 _BATCH_ROWS = 60_000  # two minutes of each link: enough of them to watch, few enough to be done in a minute
@@ -31,14 +31,11 @@ def run_demo(console: Console, master: str | None) -> None:
     folder = Path(tempfile.mkdtemp(prefix="windrow-demo-"))
     with console.status("Starting Spark ..."):
         engine = connect(master=master, checkpoint=str(folder / "checkpoint"), rows_a_batch=_BATCH_ROWS)
-    with interrupted_once():
-        try:
-            engine.resume(text)
-            began = time.monotonic()
-            show_run(engine, asked, console)
-            _conclude(console, engine, time.monotonic() - began, _written(engine, folder))
-        finally:
-            engine.close()
+    with interrupted_once(), engine:
+        engine.resume(text)
+        began = time.monotonic()
+        show_run(engine, asked, console)
+        _conclude(console, engine, time.monotonic() - began, _written(engine, folder))
 
 
 def _showcase() -> Path:
@@ -64,10 +61,10 @@ def _introduce(console: Console, asked: Mapping[str, str]) -> None:
 
 
 def _written(engine: Engine, folder: Path) -> Path:
-    """The last answer of every query, and all that it told, as files."""
+    """The last answer of every query, and all that it emitted, as files."""
     for query in engine.queries:
-        told = query.changes() if query.slide is None else query.refreshes()
-        for kind, table in (("answers", query.latest_answer()), ("told", told)):
+        emitted = query.refreshes() if isinstance(query, Query) and query.slide is not None else query.changes()
+        for kind, table in (("answers", query.latest_answer()), ("emitted", emitted)):
             (folder / kind).mkdir(exist_ok=True)
             pyarrow.parquet.write_table(table, folder / kind / f"{query.name}.parquet")
     return folder
@@ -92,7 +89,7 @@ def _conclude(console: Console, engine: Engine, seconds: float, folder: Path) ->
     )
     table.add_row(
         Text("results", style="bold"),
-        f"{folder}: answers/ has the last answer of every query and told/ all its changes, as Parquet;\n"
+        f"{folder}: answers/ has the last answer of every query and emitted/ all its changes, as Parquet;\n"
         f"checkpoint/ is what an interrupted run goes on from.",
     )
     table.add_row(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from rich.box import SIMPLE_HEAD
@@ -18,68 +18,39 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow.cli.questions import questions
+from windrow.connect import connect
 from windrow.units import FOREVER, format_timestamp
+
+if TYPE_CHECKING:
+    from windrow.runtime.engine import Engine
+    from windrow.runtime.query import Query
 
 _SHOWN_ROWS = 8
 _FRAME = 5  # lines of a table that are not rows
 
 
-class Query(Protocol):
-    """What both engines' queries have in common."""
-
-    name: str
-
-    def latest_answer(self) -> pa.Table: ...
-
-
-class Engine(Protocol):
-    """What both engines have in common."""
-
-    @property
-    def queries(self) -> list[Any]: ...
-
-    @property
-    def watermark(self) -> int: ...
-
-    def run(self, look: Callable[[], object] | None = None) -> None: ...
-
-    def status(self) -> dict[str, Any]: ...
-
-    def close(self) -> None: ...
-
-
 def run_local(text: str, console: Console, as_json: bool = False) -> None:
-    """Carry out the statements in this process and run until all sources have ended."""
-    from windrow.runtime.local import Engine as LocalEngine
-
-    engine = LocalEngine()
-    try:
+    """Run the statements in this process until all sources have ended."""
+    with connect(local=True) as engine:
         engine.sql(text)
         show_run(engine, questions(text), console, as_json)
-    finally:
-        engine.close()
 
 
 def run_on_spark(
     text: str, console: Console, master: str | None, checkpoint: str | None, rows_a_batch: int, as_json: bool = False
 ) -> None:
-    """The same on Spark; a checkpoint of an earlier run is taken up."""
-    from windrow.connect import connect
-
-    with console.status("Starting Spark ...") if console.is_terminal and not as_json else _nothing():
+    """The same on Spark; the checkpoint of an earlier run is resumed."""
+    with console.status("Starting Spark ...") if console.is_terminal and not as_json else nullcontext():
         engine = connect(master=master, checkpoint=checkpoint, rows_a_batch=rows_a_batch)
-    with interrupted_once():
-        try:
-            engine.resume(text)
-            engine.end_streams_without_source()
-            show_run(engine, questions(text), console, as_json)
-        finally:
-            engine.close()
+    with interrupted_once(), engine:
+        engine.resume(text)
+        engine.end_streams_without_source()
+        show_run(engine, questions(text), console, as_json)
 
 
 @contextmanager
 def interrupted_once() -> Iterator[None]:
-    """Only the first Ctrl-C is heard: Spark then stops within seconds, and would say a lot if disturbed at that."""
+    """Only the first Ctrl-C counts: Spark then stops within seconds, and would print a lot if disturbed at that."""
 
     def interrupt(*_: object) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -91,12 +62,6 @@ def interrupted_once() -> Iterator[None]:
     finally:
         if signal.getsignal(signal.SIGINT) is interrupt:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _nothing() -> Any:
-    from contextlib import nullcontext
-
-    return nullcontext()
 
 
 def show_run(engine: Engine, asked: Mapping[str, str], console: Console, as_json: bool = False) -> None:
@@ -127,7 +92,7 @@ def live(engine: Engine, asked: Mapping[str, str], console: Console) -> None:
     shown: dict[Any, RenderableType] = {}  # the answers after the last micro-batch: they are read once
     with Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop") as screen:
 
-        def look() -> None:
+        def poll() -> None:
             status = engine.status()
             batch = status.get("batch", time.monotonic())
             if batch not in shown:
@@ -136,7 +101,7 @@ def live(engine: Engine, asked: Mapping[str, str], console: Console) -> None:
             progress = _progress(engine, status, time.monotonic() - began, seen)
             screen.update(Group(progress, shown[batch]), refresh=True)
 
-        engine.run(look)
+        engine.run(poll)
 
 
 def _answers(engine: Engine, asked: Mapping[str, str], console: Console) -> RenderableType:
@@ -150,14 +115,14 @@ def _answers(engine: Engine, asked: Mapping[str, str], console: Console) -> Rend
 
 
 class _Rate:
-    """Rows a second over the last few looks."""
+    """Rows a second over the last few polls."""
 
     def __init__(self) -> None:
-        self._looks: list[tuple[float, int]] = []
+        self._samples: list[tuple[float, int]] = []
 
     def at(self, seconds: float, rows: int) -> float:
-        self._looks = [*self._looks[-40:], (seconds, rows)]
-        before, had = self._looks[0]
+        self._samples = [*self._samples[-40:], (seconds, rows)]
+        before, had = self._samples[0]
         return (rows - had) / (seconds - before) if seconds > before else 0.0
 
 

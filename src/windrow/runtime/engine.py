@@ -1,60 +1,128 @@
-"""What people do with the queries of an engine, wherever it runs: create them, find them by name, ask how they run."""
+"""What an engine is, wherever it runs: statements and rows go in, queries answer."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 
-from windrow.catalog import QueryEntry
-from windrow.errors import WindrowError
-from windrow.plan.explain import Explanation
-from windrow.runtime.lookups.lookup_query import LookupQuery
+import pyarrow as pa
+
+from windrow.errors import AggregateError, WindrowError
+from windrow.plan.printer import identifier
+from windrow.runtime.query import Query
 from windrow.session import Result, Session
+from windrow.types import Type
 
-Told = TypeVar("Told")  # a query that tells its changes
-Engine = TypeVar("Engine", bound="NamedQueries")  # type: ignore[type-arg]
+Self = TypeVar("Self", bound="Engine")
 
 
-class NamedQueries(Generic[Told]):
-    """An engine; `with` closes it at the end."""
+class Engine(ABC):
+    """What `windrow.connect(...)` gives; `with` closes it at the end."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, queries: Mapping[str, Query]) -> None:
+        """`queries` has what runs, by names in lower case; whoever runs the queries changes it."""
         self.session = session
-        self.register_aggregate, self.failures = session.register_aggregate, session.failures
-        self._queries: dict[str, Told | LookupQuery] = {}
+        self._by_name = queries
 
+    @abstractmethod
     def sql(self, text: str) -> list[Result]:
-        raise NotImplementedError
+        """Run statements; queries, streams and table changes take effect with the next step, or micro-batch."""
 
-    def close(self) -> None:
-        raise NotImplementedError
-
-    @property
-    def queries(self) -> list[Told | LookupQuery]:
-        """The queries, in the order they were created."""
-        return list(self._queries.values())
-
-    def query(self, cql: str, name: str | None = None) -> Told | LookupQuery:
+    def query(self, cql: str, name: str | None = None) -> Query:
         """Keep the answer of a query up to date from the next step, or micro-batch, on."""
         name = name or next(free for n in count(1) if self.session.catalog.get(free := f"query{n}") is None)
-        self.sql(f"CREATE QUERY {name} AS {cql}")
-        return self._queries[name.lower()]
+        self.sql(f"CREATE QUERY {identifier(name)} AS {cql}")
+        return self[name]
 
-    def explained(self, query: str) -> Explanation:
-        """How a query runs now."""
-        entry = self.session.catalog.get(query)
-        assert isinstance(entry, QueryEntry) and entry.plan is not None, entry
-        return self.session.explanation(entry.name, entry.plan)
+    @property
+    def queries(self) -> list[Query]:
+        """The queries, in the order they were created."""
+        return list(self._by_name.values())
 
-    def __getitem__(self, name: str) -> Told | LookupQuery:
+    def __getitem__(self, name: str) -> Query:
         """A query by its name."""
-        found = self._queries.get(name.lower())
-        if found is None:
-            raise WindrowError(f"there is no query {name}", f"queries here: {', '.join(self._queries) or 'none'}")
-        return found
+        query = self._by_name.get(name.lower())
+        if query is None:
+            raise WindrowError(f"there is no query {name}", f"queries here: {', '.join(self._by_name) or 'none'}")
+        return query
 
-    def __enter__(self: Engine) -> Engine:
+    @abstractmethod
+    def lookup(self, cql: str, at: int | None = None) -> pa.Table:
+        """The answer of a query at once, from a synopsis that is kept for others: any window that it covers."""
+
+    @abstractmethod
+    def stream(self, name: str, data: Any, timestamp: str, slack: str | None = None) -> None:
+        """Make a stream of rows that Python holds: Arrow, pandas, or an iterable of dictionaries."""
+
+    @abstractmethod
+    def push(self, stream: str, rows: Any) -> None:
+        """Hand over rows of a stream as they come; call `step` to see their effect."""
+
+    @abstractmethod
+    def end(self, stream: str) -> None:
+        """No more rows of a stream will come than those that have been handed over."""
+
+    @abstractmethod
+    def step(self) -> bool:
+        """Take rows that are there through the queries; False when all sources have ended."""
+
+    @abstractmethod
+    def run(self, poll: Callable[[], object] | None = None) -> None:
+        """Until all sources have ended; `poll` is called every now and then meanwhile."""
+
+    @property
+    @abstractmethod
+    def watermark(self) -> int:
+        """All rows before it are there: answers at earlier instants are final."""
+
+    @property
+    @abstractmethod
+    def last_row(self) -> int:
+        """The latest timestamp that any stream has shown."""
+
+    @abstractmethod
+    def late(self, stream: str) -> pa.Table | None:
+        """Rows that came behind the watermark; the newest are kept."""
+
+    @abstractmethod
+    def rejected(self, stream: str) -> pa.Table | None:
+        """Rows that could not be taken, with the reason; the newest are kept."""
+
+    @abstractmethod
+    def status(self) -> dict[str, Any]:
+        """What is running: rows taken, late and rejected of each stream, and the size of the state."""
+
+    def register_aggregate(
+        self,
+        name: str,
+        arguments: Sequence[Type],
+        result: Type,
+        functions: Any,
+        kind: str = "algebraic",
+        duplicate_sensitive: bool = True,
+        vectorized: bool = False,
+    ) -> None:
+        """Make an aggregate of your own known to CQL.
+
+        `functions` has initial(), add(state, *values), merge(state, other), finish(state) and, when a part that was
+        merged can be taken away again, subtract(state, part). They return new states and leave old ones as they are.
+        `kind` is distributive, algebraic or holistic; a holistic aggregate may do without merge.
+        A checkpoint keeps the functions: to register them again when it is resumed is right and changes nothing.
+        """
+        self.session.register_aggregate(name, arguments, result, functions, kind, duplicate_sensitive, vectorized)
+
+    def failures(self, aggregate: str) -> list[AggregateError]:
+        """What the functions of an aggregate of your own have raised; the newest are kept."""
+        return self.session.failures(aggregate)
+
+    @abstractmethod
+    def close(self) -> None:
+        """Nothing runs afterwards; what was to be kept is on disk."""
+
+    def __enter__(self: Self) -> Self:
         return self
 
     def __exit__(

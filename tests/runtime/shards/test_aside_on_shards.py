@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from support.shard_runs import ShardsInProcess
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 from windrow.sources.readers import read_file
 
 STREAM = "CREATE STREAM s (ts TIMESTAMP, k STRING NOT NULL, v INT) TIMESTAMP BY ts SLACK 1 SECOND"
@@ -34,7 +34,7 @@ def test_rows_that_are_not_taken_are_the_same_as_in_one_process(content: tuple[s
     form, text = content
     path = tmp_path / f"rows.{form}"
     path.write_text(text)
-    engines: list[Any] = [Engine(), ShardsInProcess(3, forgetful=True)]
+    engines: list[Any] = [LocalEngine(), ShardsInProcess(3, forgetful=True)]
     late = [{"ts": "2026-01-01 00:00:03.9", "k": "late", "v": 1}, {"ts": "2026-01-01 00:00:04", "k": "in time", "v": 1}]
     for engine in engines:
         engine.sql(STREAM)

@@ -17,7 +17,7 @@ import pytest
 from support.interrupted import over_time
 from support.shard_runs import ShardsInProcess
 from windrow.errors import CheckpointError
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.messages import Done
 from windrow.runtime.shards.storage import checkpoint as checkpoints
@@ -212,7 +212,7 @@ def test_a_dictionary_forgets_strings_that_nobody_uses(tmp_path: Path, monkeypat
     """Ever new strings: answers as in the local engine, which never forgets, and a dictionary that does not grow."""
     monkeypatch.setattr(shard_state, "FEWEST_STRINGS", 256)
     monkeypatch.setattr(batches, "SMALL", 64)
-    shards, local = ShardsInProcess(2, checkpoint=str(tmp_path)), Engine()
+    shards, local = ShardsInProcess(2, checkpoint=str(tmp_path)), LocalEngine()
     for engine in (shards, local):
         engine.sql(STREAM)
         engine.sql("CREATE TABLE known (k BIGINT, name STRING, PRIMARY KEY (k)) NON RETROACTIVE")

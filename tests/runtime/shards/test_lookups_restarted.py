@@ -9,7 +9,7 @@ import pytest
 
 from support.lookup_queries import answers, begun_later, create, create_later, feed, pieces
 from support.shard_runs import ShardsInProcess
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 from windrow.sharing import indexed_thresholds, lookups
 
 
@@ -20,7 +20,7 @@ def test_the_same_answers_with_restarts(
 ) -> None:
     for module in (indexed_thresholds, lookups):
         monkeypatch.setattr(module, "is_indexed", lambda *rates: (indexed, "no choice"))
-    local, on_shards = Engine(), ShardsInProcess(shards, checkpoint=str(tmp_path))
+    local, on_shards = LocalEngine(), ShardsInProcess(shards, checkpoint=str(tmp_path))
     create(local)
     create(on_shards)
     for number, piece in enumerate(pieces()):

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.interrupted import Came, Killer, Rows, Say, Script, bag, over_time, played
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 
 DECLARATIONS = (
     "CREATE STREAM a (t TIMESTAMP, k BIGINT, v BIGINT, s STRING) TIMESTAMP BY t SLACK 2 SECONDS",
@@ -86,7 +86,7 @@ def run(seed: int, shards: int, kills: list[int]) -> tuple[Came, list[str]]:
 
 @given(st.integers(0, 100), st.integers(1, 3))
 def test_undisturbed_it_comes_to_what_the_local_engine_does(seed: int, shards: int) -> None:
-    local = Engine()
+    local = LocalEngine()
     refreshes: list[pa.Table] = []
     for one in script(random.Random(seed), {}):
         if isinstance(one, Say):

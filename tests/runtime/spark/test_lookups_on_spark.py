@@ -8,11 +8,11 @@ from pyspark.sql import SparkSession
 
 import windrow
 from support.lookup_queries import answers, begun_later, create, create_later, feed, pieces
-from windrow.runtime.local import Engine
+from windrow.runtime.local import LocalEngine
 
 
 def test_the_same_answers_with_a_restart(spark: SparkSession, tmp_path: Path) -> None:
-    local = Engine()
+    local = LocalEngine()
     create(local)
     on_spark = windrow.connect(spark=spark, checkpoint=str(tmp_path), shards=2)
     create(on_spark)

@@ -1,6 +1,6 @@
 """The local runtime: everything in this process."""
 
-from windrow.runtime.local.engine import Engine
-from windrow.runtime.local.query import Query
+from windrow.runtime.local.engine import LocalEngine
+from windrow.runtime.local.query import LocalQuery
 
-__all__ = ["Engine", "Query"]
+__all__ = ["LocalEngine", "LocalQuery"]

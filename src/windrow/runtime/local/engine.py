@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -21,13 +22,14 @@ from windrow.physical.closings import closings_of
 from windrow.physical.physical_node import contents_of
 from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Node, Stream
+from windrow.plan.printer import identifier
 from windrow.plan.user_aggregate import UserAggregate
-from windrow.runtime.engine import NamedQueries
+from windrow.runtime.engine import Engine
 from windrow.runtime.intake import Intake
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.lookups import Lookups
-from windrow.runtime.local.query import Query
-from windrow.runtime.lookups.answering import LookedUp, answered
+from windrow.runtime.local.query import LocalQuery
+from windrow.runtime.lookups.answering import LookedUp, answer_at, newest_answer
 from windrow.runtime.lookups.lookup_query import LookupQuery
 from windrow.runtime.measuring import Measuring
 from windrow.runtime.sinks import sink_form, sink_of
@@ -39,21 +41,22 @@ from windrow.sharing.shared_with import shares
 from windrow.sources.readers import rows_table, source_of, tables_of
 from windrow.units import BEGINNING, FOREVER, parse_timestamp
 
-_BETWEEN_LOOKS = 0.25  # seconds
+_POLL_INTERVAL = 0.25  # seconds
 
 KEPT_CHANGES, FEWEST_CHANGES = 1_000_000, 1_000  # of a query
 CHANGES_OF_ALL = 10_000_000
 
 
-class Engine(NamedQueries[Query]):
+class LocalEngine(Engine):
     """`windrow.connect(local=True)`."""
 
     def __init__(
         self, folder: str | None = None, clock: Clock | None = None, aggregates: Sequence[UserAggregate] = ()
     ) -> None:
-        super().__init__(Session(folder, aggregates))
+        self._queries: dict[str, LocalQuery | LookupQuery] = {}
+        super().__init__(Session(folder, aggregates), self._queries)
         self.dictionary = Dictionary()
-        self.watermark: int = BEGINNING
+        self._watermark: int = BEGINNING
         self._clock = clock or SystemClock()
         self._dataflow = Dataflow(self.dictionary, self._running)
         self.session.running = self._sharing
@@ -81,9 +84,9 @@ class Engine(NamedQueries[Query]):
         first = next(tables, None)
         if first is None:
             raise WindrowError(f"{name} has no rows to tell its columns from", "write CREATE STREAM and push rows")
-        columns = ", ".join(f'"{field.name}" {sql_type(field.type)}' for field in first.schema)
+        columns = ", ".join(f"{identifier(field.name)} {sql_type(field.type)}" for field in first.schema)
         late = "" if slack is None else f" SLACK {slack}"
-        self.sql(f'CREATE STREAM "{name}" ({columns}) TIMESTAMP BY "{timestamp}"{late}')
+        self.sql(f"CREATE STREAM {identifier(name)} ({columns}) TIMESTAMP BY {identifier(timestamp)}{late}")
         self._sources[name.lower()] = _with_first(first, tables)
 
     @property
@@ -96,13 +99,15 @@ class Engine(NamedQueries[Query]):
         """The answer of a query at once, from a synopsis that is kept for others: any window that it covers."""
         synopses = self._lookups.synopses()
         found = LookedUp(covered(self.session.plan(cql), list(synopses)), self.dictionary)
-        instant = self.watermark - 1 if at is None else at
-        return answered(found, [synopses[found.synopsis]], self.watermark, self.last_row, instant)
+        return answer_at(found, [synopses[found.synopsis]], self.watermark, at)
 
-    def looked_up(self, query: str, instant: int | None = None, ordered: bool = False) -> pa.Table:
-        """The answer of a query that is looked up; None asks for the newest that has not expired."""
-        found, held = self._lookups.of(query.lower())
-        return answered(found, [held], self.watermark, self.last_row, instant, ordered)
+    def _looked_up(self, query: str, at: int | None) -> pa.Table:
+        found, held = self._lookups.of(query)
+        return answer_at(found, [held], self.watermark, at)
+
+    def _newest_looked_up(self, query: str) -> pa.Table:
+        found, held = self._lookups.of(query)
+        return newest_answer(found, [held], self.watermark, self.last_row)
 
     def _sharing(self, query: str) -> dict[str, Node]:
         """All queries that share something, as they run, if this one does."""
@@ -148,22 +153,22 @@ class Engine(NamedQueries[Query]):
         self._advance()
         return behind is not None
 
-    def run(self, look: Callable[[], object] | None = None) -> None:
-        """Until all sources have ended; `look` is called every now and then meanwhile."""
-        looked = time.monotonic()
+    def run(self, poll: Callable[[], object] | None = None) -> None:
+        """Until all sources have ended; `poll` is called every now and then meanwhile."""
+        polled = time.monotonic()
         while self.step():
-            if look is not None and time.monotonic() - looked >= _BETWEEN_LOOKS:
-                look()
-                looked = time.monotonic()
+            if poll is not None and time.monotonic() - polled >= _POLL_INTERVAL:
+                poll()
+                polled = time.monotonic()
 
     def late(self, stream: str) -> pa.Table | None:
         """Rows that came too late; the newest are kept."""
         return self._intake(stream).late.table()
 
-    def rejected(self, name: str) -> pa.Table | None:
+    def rejected(self, stream: str) -> pa.Table | None:
         """Rows of a stream, or of a table's source, that could not be taken, with the reason; the newest are kept."""
-        table = self._tables.get(name.lower())
-        return self._intake(name).rejected.table() if table is None else table.rejected.table()
+        table = self._tables.get(stream.lower())
+        return self._intake(stream).rejected.table() if table is None else table.rejected.table()
 
     def status(self) -> dict[str, Any]:
         """What is running: rows taken, late and rejected of each stream, tuples of state."""
@@ -237,13 +242,19 @@ class Engine(NamedQueries[Query]):
         strategy = Strategy(self.session.catalog.setting("strategy"))
         if entry.is_on_lookup:
             self._lookups.add(entry.name.lower(), plan, self.watermark, strategy)
-            self._queries[entry.name.lower()] = LookupQuery(self, entry.name, plan)
+            self._queries[entry.name.lower()] = self._lookup_query(entry, plan)
             return
         self._dataflow.add(entry.name.lower(), plan, self.watermark, strategy)
         explanation = self.session.explanation(entry.name, entry.plan)
-        query = self._queries[entry.name.lower()] = Query(self, entry.name, plan, explanation)
+        query = self._queries[entry.name.lower()] = LocalQuery(self, entry.name, plan, explanation)
         if entry.sink is not None:
             query.feed(sink_of(entry.sink, entry.name, again), sink_form(entry.sink, plan, query.slide))
+
+    def _lookup_query(self, entry: QueryEntry, plan: Node) -> LookupQuery:
+        assert entry.plan is not None, entry
+        name = entry.name.lower()
+        answers = partial(self._looked_up, name), partial(self._newest_looked_up, name)
+        return LookupQuery(entry.name, plan, *answers, partial(self.session.explanation, entry.name, entry.plan))
 
     def _running(self, plans: Sequence[Node], strategy: Strategy) -> list[Node]:
         """Queries that start together, as they run."""
@@ -267,6 +278,10 @@ class Engine(NamedQueries[Query]):
         return {node.name.lower() for plan in plans for node in plan.walk() if isinstance(node, Stream)}
 
     @property
+    def watermark(self) -> int:
+        return self._watermark
+
+    @property
     def last_row(self) -> int:
         """The latest timestamp that any stream has shown."""
         return max((intake.newest for intake in self._intakes.values()), default=BEGINNING)
@@ -287,7 +302,7 @@ class Engine(NamedQueries[Query]):
         if watermark <= self.watermark:
             return
         begin = self._segment_begin(used, watermark)
-        self.watermark = watermark
+        self._watermark = watermark
         if begin is None:
             return
         segment = Segment(begin, watermark)
@@ -304,7 +319,7 @@ class Engine(NamedQueries[Query]):
         self._lookups.begin()
         for name, changes in self._dataflow.step(inputs, segment).items():
             query = self._queries[name]
-            if isinstance(query, Query):
+            if isinstance(query, LocalQuery):
                 query.take(changes, segment)
         self._lookups.look()
 

@@ -5,7 +5,6 @@ A continuous query tells its changes; a periodic one tells its whole answer at e
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from windrow.plan.nodes import AppendOnly, Limit, Node, OutputStream, Sort
 from windrow.runtime.bounds import with_bounds
 from windrow.runtime.final_refreshes import refreshed, refreshes_to_arrow
 from windrow.runtime.modes import Mode, told_as, usual_mode
+from windrow.runtime.query import Query, Subscriber
 from windrow.runtime.refreshes import refresh_slide
 from windrow.runtime.shown_order import in_shown_order
 from windrow.runtime.sinks import Sink, SinkForm
@@ -24,15 +24,13 @@ from windrow.runtime.view import View
 from windrow.units import FOREVER, format_timestamp
 
 if TYPE_CHECKING:
-    from windrow.runtime.local.engine import Engine
-
-Subscriber = Callable[[pa.Table], None]
+    from windrow.runtime.local.engine import LocalEngine
 
 
-class Query:
+class LocalQuery(Query):
     """What `engine.query(...)` gives."""
 
-    def __init__(self, engine: Engine, name: str, plan: Node, explanation: Explanation) -> None:
+    def __init__(self, engine: LocalEngine, name: str, plan: Node, explanation: Explanation) -> None:
         self._engine = engine
         self.name = name
         self.plan = plan

@@ -28,6 +28,7 @@ class LookedUp:
         lookup = next(node for node in plan.walk() if isinstance(node, GroupsLookup))
         self.synopsis = lookup.synopsis
         self._asking = _asking(lookup)
+        self.order = plan.keys if isinstance(plan, Sort | Limit) else ()
         self._dictionary = dictionary
         self._root = Lowering(dictionary).lower(plan)
 
@@ -53,28 +54,28 @@ def _asking(lookup: GroupsLookup) -> AskingWindow | AskingJoin:
     return AskingWindow(lookup)
 
 
-def answered(
-    found: LookedUp, held: Sequence[Held], final: int, last_row: int, instant: int | None, ordered: bool = False
-) -> pa.Table:
-    """The answer at an instant, as people get it; None asks for the newest that has not expired.
+def answer_at(found: LookedUp, held: Sequence[Held], final: int, instant: int | None) -> pa.Table:
+    """The answer at an instant, by default the latest final one, in no order but that of ORDER BY.
 
-    Rows before `final` are there, and `last_row` is the time of the last.
+    Rows before `final` are there.
     """
     earliest = found.earliest(held, final)
-    if instant is None:
-        instant = max(min(final - 1, last_row), earliest)
+    instant = final - 1 if instant is None else instant
     if instant < earliest:
         hint = f"ask for {format_timestamp(earliest)} or later"
         raise WindrowError(f"the answer at {format_timestamp(instant)} is not kept any more", hint)
-    return shown(found, found.at(instant, final, held), ordered)
+    rows = found.at(instant, final, held)
+    return _as_arrow(in_shown_order(rows, found.plan.schema, found.order) if found.order else rows, found.plan)
 
 
-def shown(found: LookedUp, rows: Batch, ordered: bool = False) -> pa.Table:
-    """Rows of an answer as people get them: in the order of ORDER BY; if `ordered`, always in the same one."""
-    keys = found.plan.keys if isinstance(found.plan, Sort | Limit) else ()
-    if keys or ordered:
-        rows = in_shown_order(rows, found.plan.schema, keys)
-    return with_bounds(rows_to_arrow(rows, found.plan.schema.names), found.plan)
+def newest_answer(found: LookedUp, held: Sequence[Held], final: int, last_row: int) -> pa.Table:
+    """The newest answer that has not expired, always in the same order; `last_row` is the time of the last row."""
+    instant = max(min(final - 1, last_row), found.earliest(held, final))
+    return _as_arrow(in_shown_order(found.at(instant, final, held), found.plan.schema, found.order), found.plan)
+
+
+def _as_arrow(rows: Batch, plan: Node) -> pa.Table:
+    return with_bounds(rows_to_arrow(rows, plan.schema.names), plan)
 
 
 def _computed(node: PhysicalNode, groups: Batch, segment: Segment) -> Batch:

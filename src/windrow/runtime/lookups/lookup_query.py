@@ -1,55 +1,56 @@
-"""A query that is looked up: it tells nothing by itself, and answers whenever it is asked."""
+"""A query that is looked up: it emits nothing by itself, and answers whenever it is asked."""
 
 from __future__ import annotations
 
-from typing import NoReturn, Protocol
+from collections.abc import Callable
+from typing import NoReturn
 
 import pyarrow as pa
 
 from windrow.errors import WindrowError
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Node
+from windrow.runtime.query import Query
 
 
-class LooksUp(Protocol):
-    """An engine, as such a query sees it."""
-
-    @property
-    def watermark(self) -> int: ...
-
-    def looked_up(self, query: str, instant: int | None = None, ordered: bool = False) -> pa.Table: ...
-
-    def explained(self, query: str) -> Explanation: ...
-
-
-class LookupQuery:
+class LookupQuery(Query):
     """What `engine.query(...)` gives for REFRESH ON LOOKUP."""
 
     slide = None
 
-    def __init__(self, engine: LooksUp, name: str, plan: Node) -> None:
-        self._lookups = engine
+    def __init__(
+        self,
+        name: str,
+        plan: Node,
+        answer_at: Callable[[int | None], pa.Table],
+        newest_answer: Callable[[], pa.Table],
+        explain: Callable[[], Explanation],
+    ) -> None:
+        """`answer_at(None)` is the answer at the latest final instant, `newest_answer()` the one to show."""
         self.name = name
         self.plan = plan
+        self._answer_at = answer_at
+        self._newest_answer = newest_answer
+        self._explain = explain
 
     def answer(self, at: int | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at another that is kept; in the order of ORDER BY."""
-        return self._lookups.looked_up(self.name, self._lookups.watermark - 1 if at is None else at)
+        return self._answer_at(at)
 
     def latest_answer(self) -> pa.Table:
         """The answer to show: now, or once the sources have ended at the last row's time."""
-        return self._lookups.looked_up(self.name, ordered=True)
+        return self._newest_answer()
 
     def explain(self) -> Explanation:
         """How it is kept now."""
-        return self._lookups.explained(self.name)
+        return self._explain()
 
     def changes(self) -> NoReturn:
-        self._tells_nothing()
+        self._emits_nothing()
 
     def subscribe(self, subscriber: object) -> NoReturn:
-        self._tells_nothing()
+        self._emits_nothing()
 
-    def _tells_nothing(self) -> NoReturn:
+    def _emits_nothing(self) -> NoReturn:
         hint = "ask for its answer(), or create it without REFRESH ON LOOKUP"
-        raise WindrowError(f"{self.name} is looked up and tells no changes", hint)
+        raise WindrowError(f"{self.name} is looked up and emits no changes", hint)

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -29,8 +30,9 @@ from windrow.plan.pattern import Pattern
 from windrow.plan.rewrite import bottom_up
 from windrow.plan.synopsis_nodes import KeptGroups
 from windrow.plan.user_aggregate import UserAggregate
-from windrow.runtime.engine import NamedQueries
-from windrow.runtime.lookups.answering import LookedUp, answered
+from windrow.runtime.engine import Engine
+from windrow.runtime.lookups.answering import LookedUp, answer_at, newest_answer
+from windrow.runtime.lookups.held import Held
 from windrow.runtime.lookups.lookup_query import LookupQuery
 from windrow.runtime.modes import Mode, usual_mode
 from windrow.runtime.progress import Progress
@@ -61,7 +63,7 @@ from windrow.units import BEGINNING, FOREVER
 Job = Callable[[BatchSpec], Sequence[Done]]
 
 
-class Driver(NamedQueries[Query]):
+class Driver(Engine):
     """`shards` is what the user asks for, `otherwise` what a new checkpoint gets when he does not."""
 
     def __init__(
@@ -73,7 +75,8 @@ class Driver(NamedQueries[Query]):
         self._lock = threading.RLock()
         self._recovered = frozenset(self._checkpoint.recovered_aggregates())
         distribution = Distribution(self.shards, lambda query, plan: self._plans.spread(query, plan), self._reading)
-        super().__init__(Session(None, self._own_aggregates(), distribution, self._keep))
+        self._queries: dict[str, Query | LookupQuery] = {}
+        super().__init__(Session(None, self._own_aggregates(), distribution, self._keep), self._queries)
         self.session.running = self._sharing_plans
         self._plans = QueryPlans(self.session)
         self._statements = Statements(self._checkpoint)
@@ -139,18 +142,25 @@ class Driver(NamedQueries[Query]):
             if one.lookup is not None:
                 running.setdefault(synopsis_below(one.lookup), one)
         found = covered(self.session.plan(cql), list(running))
-        return self._answered(found, running[synopsis_below(found)], self.watermark - 1 if at is None else at)
+        with self._asking:
+            held = self._synopses_of(running[synopsis_below(found)])
+            return answer_at(LookedUp(found, Dictionary()), held, self.watermark, at)
 
-    def looked_up(self, query: str, instant: int | None = None, ordered: bool = False) -> pa.Table:
-        """The answer of a query that is looked up; None asks for the newest that has not expired."""
+    def _looked_up(self, query: str, at: int | None) -> pa.Table:
         running = self._running_query(query)
         assert running.lookup is not None, query
-        return self._answered(running.lookup, running, instant, ordered)
-
-    def _answered(self, plan: Node, running: RunningQuery, instant: int | None, ordered: bool = False) -> pa.Table:
         with self._asking:
-            held = self._summaries.of(running, self._plan, self._last, self.session.catalog.synopsis_memory)
-            return answered(LookedUp(plan, Dictionary()), held, self.watermark, self.last_row, instant, ordered)
+            return answer_at(LookedUp(running.lookup, Dictionary()), self._synopses_of(running), self.watermark, at)
+
+    def _newest_looked_up(self, query: str) -> pa.Table:
+        running = self._running_query(query)
+        assert running.lookup is not None, query
+        with self._asking:
+            held = self._synopses_of(running)
+            return newest_answer(LookedUp(running.lookup, Dictionary()), held, self.watermark, self.last_row)
+
+    def _synopses_of(self, running: RunningQuery) -> Sequence[Held]:
+        return self._summaries.of(running, self._plan, self._last, self.session.catalog.synopsis_memory)
 
     def end(self, stream: str) -> None:
         """No more rows of a stream will come than those that have been handed over."""
@@ -294,7 +304,7 @@ class Driver(NamedQueries[Query]):
             assert entry.plan is not None
             self._created[entry.name.lower()] = number
             if entry.is_on_lookup:
-                self._queries[entry.name.lower()] = LookupQuery(self, entry.name, self.session.optimized(entry.plan))
+                self._queries[entry.name.lower()] = self._lookup_query(entry, entry.plan)
                 return
             explanation = self.session.explanation(entry.name, entry.plan)
             key = query_key(entry.name, number)
@@ -306,6 +316,11 @@ class Driver(NamedQueries[Query]):
             self._queries.pop(statement.name.lower(), None)
             self._told.pop(statement.name.lower(), None)
             self._ends.pop(statement.name.lower(), None)
+
+    def _lookup_query(self, entry: QueryEntry, plan: Node) -> LookupQuery:
+        answers = partial(self._looked_up, entry.name), partial(self._newest_looked_up, entry.name)
+        explained = partial(self.session.explanation, entry.name, plan)
+        return LookupQuery(entry.name, self.session.optimized(plan), *answers, explained)
 
     def _recover(self) -> None:
         """What the checkpoint says has been said and has happened."""

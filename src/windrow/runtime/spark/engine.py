@@ -47,7 +47,7 @@ from windrow.sources.readers import rows_table, tables_of
 from windrow.units import FOREVER
 
 _IDLE = "Waiting for data to arrive"  # what Spark's query says of itself when all that is there has been read
-_BETWEEN_LOOKS = 0.25  # seconds
+_POLL_INTERVAL = 0.25  # seconds
 ROWS_A_BATCH = 1_000_000  # of a generator, unless told otherwise
 
 
@@ -169,10 +169,10 @@ class Engine(Driver):
         self._check()
         return True
 
-    def run(self, look: Callable[[], object] | None = None) -> None:
+    def run(self, poll: Callable[[], object] | None = None) -> None:
         """Until all sources have ended: files are those that are there now. With an endless one, until interrupted.
 
-        `look` is called every now and then meanwhile.
+        `poll` is called every now and then meanwhile.
         """
         self._check()
         for stream in self.session.catalog.entries(StreamEntry):
@@ -181,22 +181,22 @@ class Engine(Driver):
         self._awaited = {stream.name.lower() for stream in self._pushed_streams()}
         self.start()
         try:
-            while not self.wait(_BETWEEN_LOOKS):
-                if look is not None:
-                    look()
+            while not self.wait(_POLL_INTERVAL):
+                if poll is not None:
+                    poll()
         finally:
             self._awaited = set()
             self.stop()
 
-    def step(self) -> None:
+    def step(self) -> bool:
         """Take everything that is there through the queries; of an endless generator, one micro-batch."""
         self._check()
         if self._background is not None:
             self._take_what_is_there(self._background)
             self._check()
-            return
+            return not self.has_ended
         if self.has_ended:
-            return
+            return False
         self._wake()
         streaming = self._streaming(availableNow=True)
         try:
@@ -204,6 +204,7 @@ class Engine(Driver):
         except Exception as error:
             raise translated(error, spark_session.log_to_read()) from error
         self._tell_the_last()
+        return not self.has_ended
 
     def _take_what_is_there(self, background: Background) -> None:
         """Of streams without end, what the next two micro-batches bring: the first may have begun before."""

@@ -11,9 +11,10 @@ from windrow.errors import WindrowError
 from windrow.plan.analysis.keys import chosen_key
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Limit, Node, Sort
+from windrow.runtime import query as queries
 from windrow.runtime.bounds import with_bounds
-from windrow.runtime.local.query import Subscriber
 from windrow.runtime.modes import Mode, usual_mode
+from windrow.runtime.query import Subscriber
 from windrow.runtime.refreshes import refresh_slide
 from windrow.runtime.shown_order import in_shown_order
 from windrow.runtime.sinks import Sink, SinkForm
@@ -35,7 +36,7 @@ _MODES: dict[str, Mode] = {
 }
 
 
-class Query:
+class Query(queries.Query):
     """What `engine.query(...)` gives."""
 
     def __init__(self, engine: Driver, name: str, key: str, plan: Node, explanation: Explanation) -> None:
