@@ -27,7 +27,7 @@ from windrow.plan.analysis.join_synopses import (
     join_alternatives,
 )
 from windrow.plan.expressions import Column
-from windrow.plan.synopsis_nodes import KeptJoin
+from windrow.plan.running_nodes import JoinSynopsis
 from windrow.runtime.local import LocalEngine
 from windrow.runtime.lookups import rechoosing
 from windrow.runtime.lookups.rechoosing_joins import RechoosingJoin
@@ -219,7 +219,7 @@ def test_queries_with_one_slide_share_one_join() -> None:
     *shared, other = started(engine, *(A_K.format(*one, 10) for one in lengths), A_K.format("SUM(a.x)", 60, 80, 20))
     synopses = [query.explain().plan.inputs[0].inputs[0] for query in (*shared, other)]
     assert synopses[0] == synopses[1] == synopses[2] != synopses[3]
-    (kept,) = (one for one in engine._lookups.synopses() if isinstance(one, KeptJoin) and one.slide == 10 * SECOND)
+    (kept,) = (one for one in engine._lookups.synopses() if isinstance(one, JoinSynopsis) and one.slide == 10 * SECOND)
     assert (kept.slice, kept.lengths, kept.difference) == (10 * SECOND, (60 * SECOND, 80 * SECOND), 2)
     assert [named.call.function for named in kept.aggregates] == ["COUNT", "SUM", "MAX", "AVG"]
     assert synopses[0].detail.endswith("in 8 slices of 10 SECONDS, two windows up to 2 apart")

@@ -14,7 +14,7 @@ from support.local_runs import answers, feed
 from support.shard_runs import ShardsInProcess
 from support.sql_oracle import Row, answer_at
 from support.sub_windows import DECLARATION, HALF, SCHEMA, moments_of, streams
-from windrow.plan.synopsis_nodes import RefreshedLookup
+from windrow.plan.running_nodes import PeriodicLookup
 from windrow.runtime.local import LocalEngine
 from windrow.sharing import indexed_thresholds
 
@@ -49,7 +49,7 @@ def test_what_sql_gives(rows: list[Row], asked: list[str], cuts: list[int], stra
         if not shards and strategy != "nt":
             running = [node for plan in engine._dataflow.plans.values() for node in plan.walk()]
             indexed = sum("MIN(x) > 1" not in text for text in asked)  # that one only a look at every group tells
-            assert sum(isinstance(node, RefreshedLookup) for node in running) == indexed
+            assert sum(isinstance(node, PeriodicLookup) for node in running) == indexed
         for text, query, plan in zip(asked, queries, plans, strict=True):
             found = answers(query, moments)
             for moment, answer in zip(moments, found, strict=True):
@@ -64,10 +64,10 @@ def test_the_planner_shares_an_index_when_many_ask() -> None:
     statistics = engine.session.catalog.statistics
     statistics.record("s", 2_000.0, {"k": 5_000.0})
 
-    def shared(windows: int, queries: int) -> list[RefreshedLookup]:
+    def shared(windows: int, queries: int) -> list[PeriodicLookup]:
         plans = [engine.session.plan(text.format(60 + n % windows, n)) for n in range(queries)]
         found = indexed_thresholds.with_indexed_thresholds(plans, statistics)
-        return [node for plan in found for node in plan.walk() if isinstance(node, RefreshedLookup)]
+        return [node for plan in found for node in plan.walk() if isinstance(node, PeriodicLookup)]
 
     assert not shared(windows=3, queries=3), "the index costs more than three queries that look at all groups"
     assert not shared(windows=1, queries=100), "with the same window all look at the same groups"

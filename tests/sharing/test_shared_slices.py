@@ -13,7 +13,7 @@ from support.local_runs import answers, feed
 from support.shard_runs import ShardsInProcess
 from support.sql_oracle import Row
 from support.sub_windows import DECLARATION, HALF, SCHEMA, moments_of, streams
-from windrow.plan.slice_nodes import SharedSlices
+from windrow.plan.running_nodes import SharedSlices
 from windrow.runtime.local import LocalEngine
 from windrow.sharing.shared_slices import with_shared_slices
 from windrow.sharing.slices import with_slices

@@ -45,7 +45,7 @@ from windrow.physical.lower_under_strategy import LoweringUnderStrategy
 from windrow.physical.physical_node import LOOKED_UP, PhysicalNode, contents_of, plan_digest
 from windrow.physical.strategy import Strategy, structure_kind
 from windrow.physical.windows import lifetime_ordinal, window_operators
-from windrow.plan import nodes, slice_nodes, synopsis_nodes
+from windrow.plan import nodes, running_nodes
 from windrow.plan.analysis.closings import closes_partitions
 from windrow.plan.analysis.internal import has_internal
 from windrow.plan.analysis.refreshes import refresh_interval, without_slides
@@ -72,7 +72,7 @@ class Lowering(GroupLowering, JoinLowering):
         super().__init__(dictionary, strategy, (direct or Lowering(dictionary, shard=shard)) if is_nt else None)
         self._shard = shard
         self._known: dict[Node, PhysicalNode] = {}
-        self._received_nodes: dict[nodes.Exchange, PhysicalNode] = {}
+        self._received_nodes: dict[running_nodes.Exchange, PhysicalNode] = {}
 
     def lower(self, plan: Node) -> PhysicalNode:
         if plan not in self._known:
@@ -95,11 +95,11 @@ class Lowering(GroupLowering, JoinLowering):
             return PhysicalNode(plan, TableInput(early=0 if plan.retroactive else 1), tuple(feeds))
         if isinstance(plan, nodes.Alias | nodes.Sort):
             return self.lower(plan.input)  # names and the order of showing are not the matter of kernels
-        if isinstance(plan, slice_nodes.SubWindowed):
+        if isinstance(plan, running_nodes.SubWindows):
             return PhysicalNode(plan, SubWindows(*counted(plan)), (self._rows_below(plan.input),))
         if isinstance(plan, nodes.Windowed):
             return self._windowed(plan)
-        if isinstance(plan, nodes.Stamped):
+        if isinstance(plan, running_nodes.Stamped):
             return self._stamped(plan, self.lower(plan.input))
         if isinstance(plan, nodes.Filter):
             predicate = self._compiler(plan.input.schema).predicate(plan.predicate)
@@ -107,35 +107,35 @@ class Lowering(GroupLowering, JoinLowering):
         if isinstance(plan, nodes.Project):
             compiler = self._compiler(plan.input.schema)
             return self._node(plan, Projection(tuple(compiler.column(c.expression) for c in plan.columns)))
-        if isinstance(plan, synopsis_nodes.RefreshedSynopsis):
+        if isinstance(plan, running_nodes.PeriodicSynopsis):
             return self._refreshed(plan)
-        if isinstance(plan, synopsis_nodes.RefreshedLookup):
-            assert isinstance(plan.input, synopsis_nodes.RefreshedSynopsis), plan
+        if isinstance(plan, running_nodes.PeriodicLookup):
+            assert isinstance(plan.input, running_nodes.PeriodicSynopsis), plan
             places = {named.name: place for place, named in enumerate(plan.input.aggregates)}
             own = tuple(places[name] for name in plan.question.aggregates)
             return self._node(plan, TakeAnswer(plan.input.questions.index(plan.question), len(plan.keys), own))
-        if isinstance(plan, synopsis_nodes.KeptSynopsis):
+        if isinstance(plan, running_nodes.WindowSynopsis):
             return self._synopsis(plan)
-        if isinstance(plan, synopsis_nodes.KeptJoin):
+        if isinstance(plan, running_nodes.JoinSynopsis):
             return self._kept_join(plan)
-        if isinstance(plan, synopsis_nodes.GroupsLookup):  # what is looked up is handed in when somebody asks
+        if isinstance(plan, running_nodes.OnDemandLookup):  # what is looked up is handed in when somebody asks
             return PhysicalNode(plan, None, source=LOOKED_UP)
-        if isinstance(plan, slice_nodes.SlicePartials):
+        if isinstance(plan, running_nodes.SlicePartials):
             return self._slices(plan)
-        if isinstance(plan, slice_nodes.SharedSlices):
+        if isinstance(plan, running_nodes.SharedSlices):
             return self._shared_slices(plan)
-        if isinstance(plan, slice_nodes.SliceSummaries | slice_nodes.LastSubWindows):
+        if isinstance(plan, running_nodes.SliceSummaries | running_nodes.LastSubWindows):
             return self._summarised(plan)
-        if isinstance(plan, slice_nodes.MergeGroups):
+        if isinstance(plan, running_nodes.MergeGroups):
             return self._node(plan, self._merge(plan))
         if isinstance(plan, nodes.GroupBy):
             timed = with_row_times(plan)
             return self._group_by(plan) if timed is plan else self.lower(timed)
-        if isinstance(plan, nodes.Exchange):
+        if isinstance(plan, running_nodes.Exchange):
             return self._exchange(plan)
         return self._binary_or_set(plan)
 
-    def _exchange(self, plan: nodes.Exchange) -> PhysicalNode:
+    def _exchange(self, plan: running_nodes.Exchange) -> PhysicalNode:
         """What is on every shard already is not sent: each shard takes its own share."""
         if is_everywhere(plan.input):
             compiler = self._compiler(plan.input.schema)
@@ -146,7 +146,7 @@ class Lowering(GroupLowering, JoinLowering):
             return received
         return PhysicalNode(plan, TimeWindow(ColumnLifetime(lifetime_ordinal(plan.input))), (received,))
 
-    def _received(self, plan: nodes.Exchange) -> PhysicalNode:
+    def _received(self, plan: running_nodes.Exchange) -> PhysicalNode:
         """Rows as they are sent; those of a stream as they came, without the lifetimes they may have of their own."""
         if plan not in self._received_nodes:
             name = f"{self._strategy.value}.{plan_digest(plan)}"
@@ -181,7 +181,7 @@ class Lowering(GroupLowering, JoinLowering):
             return self._limit(plan)
         if isinstance(plan, nodes.AppendOnly):
             return PhysicalNode(plan, InRowOrder(), (self._lasting(plan.input, refresh_interval(plan)),))
-        if isinstance(plan, nodes.WithEnd | nodes.Numbered):
+        if isinstance(plan, running_nodes.WithEnd | running_nodes.Numbered):
             return self._part(plan)
         kind = structure_kind(plan.inputs[0], self._strategy)
         if isinstance(plan, nodes.OutputStream) and plan.restore:
@@ -234,9 +234,9 @@ class Lowering(GroupLowering, JoinLowering):
             return PhysicalNode(plan, RelationStream(slide, kind), (below,))
         return PhysicalNode(plan, InsertStream(kind), (below,))
 
-    def _part(self, plan: nodes.WithEnd | nodes.Numbered) -> PhysicalNode:
+    def _part(self, plan: running_nodes.WithEnd | running_nodes.Numbered) -> PhysicalNode:
         """A part that results end with, as it is at refreshes; under NT its end is noted before it is hidden."""
-        if isinstance(plan, nodes.Numbered):
+        if isinstance(plan, running_nodes.Numbered):
             operator = Numbered(structure_kind(plan.input, self._strategy))
             return PhysicalNode(plan, operator, (self._sampled(plan.input, plan.slide),))
         if self._strategy is Strategy.NT:
@@ -295,13 +295,13 @@ class Lowering(GroupLowering, JoinLowering):
         """What a window reads: rows of a stream as they come, or of a sub-query."""
         if isinstance(plan, nodes.Stream):
             return self._source(plan)
-        if isinstance(plan, nodes.Stamped) and isinstance(plan.input, nodes.Stream):
+        if isinstance(plan, running_nodes.Stamped) and isinstance(plan.input, nodes.Stream):
             return self._stamped(plan, self._source(plan.input))
-        if isinstance(plan, nodes.Exchange) and isinstance(plan.input, nodes.Stream):
+        if isinstance(plan, running_nodes.Exchange) and isinstance(plan.input, nodes.Stream):
             return self._received(plan)
         return self._append_only(plan)
 
-    def _stamped(self, plan: nodes.Stamped, below: PhysicalNode) -> PhysicalNode:
+    def _stamped(self, plan: running_nodes.Stamped, below: PhysicalNode) -> PhysicalNode:
         own = self._compiler(plan.input.schema)
         columns = [own.column(column) for column in plan.input.schema.columns]
         return PhysicalNode(plan, Projection((*columns, _time_of_rows)), (below,))
@@ -334,7 +334,7 @@ class Lowering(GroupLowering, JoinLowering):
 
 def is_everywhere(plan: Node) -> bool:
     """Only tables below, which every shard holds."""
-    return is_relation(plan) and not any(isinstance(node, nodes.Exchange) for node in plan.walk())
+    return is_relation(plan) and not any(isinstance(node, running_nodes.Exchange) for node in plan.walk())
 
 
 def _time_of_rows(rows: Batch) -> BatchColumn:

@@ -21,7 +21,7 @@ from windrow.physical.lower_under_strategy import LoweringUnderStrategy
 from windrow.physical.physical_node import PhysicalNode
 from windrow.physical.strategy import Strategy, structure_kind
 from windrow.physical.synopses import join_column, kept_column
-from windrow.plan import nodes, slice_nodes, synopsis_nodes
+from windrow.plan import nodes, running_nodes
 from windrow.plan.analysis.closings import closes_groups
 from windrow.plan.analysis.slices import counted_sub_windows
 from windrow.plan.expressions import Expression
@@ -49,7 +49,7 @@ class GroupLowering(LoweringUnderStrategy):
         places = tuple([key.name for key in plan.keys].index(name) for name in found.columns)
         return PhysicalNode(plan, PunctuatedGroupBy(operator, places), (below, self._closings.node(plan.input)))
 
-    def _synopsis(self, plan: synopsis_nodes.KeptSynopsis) -> PhysicalNode:
+    def _synopsis(self, plan: running_nodes.WindowSynopsis) -> PhysicalNode:
         compiler = self._compiler(plan.input.schema)
         columns: list[CompiledExpression] = [compiler.column(key.expression) for key in plan.keys]
         kept = []
@@ -63,7 +63,7 @@ class GroupLowering(LoweringUnderStrategy):
         )  # fmt: skip
         return PhysicalNode(plan, operator, (below,))
 
-    def _kept_join(self, plan: synopsis_nodes.KeptJoin) -> PhysicalNode:
+    def _kept_join(self, plan: running_nodes.JoinSynopsis) -> PhysicalNode:
         """Pairs are computed without negative tuples: what has ended leaves the synopsis with its slice."""
         wanted: list[Expression] = [*(key.expression for key in plan.keys), *plan.times]
         kept = []
@@ -79,7 +79,7 @@ class GroupLowering(LoweringUnderStrategy):
         )
         return PhysicalNode(plan, operator, (PhysicalNode(plan, columns, (self._direct.lower(plan.input),)),))
 
-    def _refreshed(self, plan: synopsis_nodes.RefreshedSynopsis) -> PhysicalNode:
+    def _refreshed(self, plan: running_nodes.PeriodicSynopsis) -> PhysicalNode:
         """Asked at refreshes; each query takes its answer from what comes out."""
         kept = self._synopsis(plan)
         assert isinstance(kept.operator, MaintainSynopsis), kept
@@ -87,7 +87,7 @@ class GroupLowering(LoweringUnderStrategy):
         questions = tuple(_periodic(question, places) for question in plan.questions)
         return PhysicalNode(plan, RefreshSynopsis(kept.operator, questions), kept.inputs)
 
-    def _slices(self, plan: slice_nodes.SlicePartials) -> PhysicalNode:
+    def _slices(self, plan: running_nodes.SlicePartials) -> PhysicalNode:
         compiler, found = self._compiler(plan.input.schema), slice_columns(plan.aggregates)
         columns: list[CompiledExpression] = [compiler.column(key.expression) for key in plan.keys]
         partials = []
@@ -102,9 +102,9 @@ class GroupLowering(LoweringUnderStrategy):
         operator = SlicePartials(tuple(range(len(plan.keys))), tuple(partials), merges, counted, summarised)
         return PhysicalNode(plan, operator, (below,))
 
-    def _shared_slices(self, plan: slice_nodes.SharedSlices) -> PhysicalNode:
-        if not isinstance(nodes.below_exchange(plan.input), slice_nodes.SharedSlices):
-            rows = self._slices(slice_nodes.SlicePartials(plan.input, plan.keys, plan.aggregates, plan.partials))
+    def _shared_slices(self, plan: running_nodes.SharedSlices) -> PhysicalNode:
+        if not isinstance(running_nodes.below_exchange(plan.input), running_nodes.SharedSlices):
+            rows = self._slices(running_nodes.SlicePartials(plan.input, plan.keys, plan.aggregates, plan.partials))
             assert isinstance(rows.operator, SlicePartials), rows
             return PhysicalNode(plan, replace(rows.operator, width=plan.width), rows.inputs)
         first = len(plan.keys)
@@ -114,16 +114,16 @@ class GroupLowering(LoweringUnderStrategy):
         )
         return self._node(plan, SlicePartials(tuple(range(first)), partials, width=plan.width))
 
-    def _summarised(self, plan: slice_nodes.SliceSummaries | slice_nodes.LastSubWindows) -> PhysicalNode:
+    def _summarised(self, plan: running_nodes.SliceSummaries | running_nodes.LastSubWindows) -> PhysicalNode:
         """Slices are cut before anything of them is taken back."""
         if self._strategy is Strategy.NT:
             return self._taken_back_afterwards(plan)
-        if isinstance(plan, slice_nodes.LastSubWindows):
+        if isinstance(plan, running_nodes.LastSubWindows):
             return self._node(plan, LastSubWindows(counted(plan.window)[1]))
         cuts = tuple(cut_of(named.call) for named in slice_columns(plan.aggregates).summaries)
         return self._node(plan, SliceSummaries(tuple(range(len(plan.keys))), cuts))
 
-    def _merge(self, plan: slice_nodes.MergeGroups) -> GroupBy:
+    def _merge(self, plan: running_nodes.MergeGroups) -> GroupBy:
         first, found = len(plan.keys), slice_columns(plan.aggregates)
         aggregates = tuple(
             merged(named.call, [first + place for place in places], self._dictionary)
@@ -132,7 +132,7 @@ class GroupLowering(LoweringUnderStrategy):
         return GroupBy(tuple(range(first)), aggregates, structure_kind(plan.input, self._strategy))
 
 
-def _periodic(question: synopsis_nodes.PeriodicQuestion, places: Mapping[str, int]) -> Periodic:
+def _periodic(question: running_nodes.PeriodicQuestion, places: Mapping[str, int]) -> Periodic:
     extent, slide, threshold = question.window.extent, question.window.slide, question.threshold
     assert isinstance(extent, Range) and isinstance(slide, int), question
     asked = places[threshold.aggregate], threshold.above, threshold.bound
@@ -152,8 +152,8 @@ def _appended(
     return tuple(range(first, len(columns)))
 
 
-def counted(plan: slice_nodes.SubWindowed) -> tuple[int, int]:
+def counted(plan: running_nodes.SubWindows) -> tuple[int, int]:
     """Rows in a sub-window, and sub-windows in the window."""
-    found = counted_sub_windows(plan)
+    found = counted_sub_windows(plan.window)
     assert found is not None, plan
     return found

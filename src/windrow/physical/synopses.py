@@ -10,11 +10,11 @@ from windrow.aggregates.user.user_functions import UserFunctions
 from windrow.batch.dictionary import Dictionary
 from windrow.operators.synopses.maintain_join import JoinSynopsisColumn
 from windrow.operators.synopses.maintain_synopsis import SynopsisColumn
+from windrow.plan import running_nodes
 from windrow.plan.analysis.join_synopses import JoinSynopsisKind
 from windrow.plan.analysis.synopses import INDEX_LEVELS, SynopsisKind
 from windrow.plan.approximation import error_of
 from windrow.plan.expressions import AggregateCall, Literal
-from windrow.plan.synopsis_nodes import KeptJoin
 from windrow.synopses import (
     BasicInterval,
     Interval,
@@ -83,7 +83,7 @@ def kept_in(call: AggregateCall, kind: SynopsisKind, dictionary: Dictionary) -> 
 
 
 def join_column(
-    call: AggregateCall, arguments: tuple[int, ...], kind: str, plan: KeptJoin, dictionary: Dictionary
+    call: AggregateCall, arguments: tuple[int, ...], kind: str, plan: running_nodes.JoinSynopsis, dictionary: Dictionary
 ) -> JoinSynopsisColumn:
     """An aggregate over pairs in a join synopsis of a kind."""
     shape = join_kind(kind), plan.slice, plan.slices, plan.difference

@@ -21,7 +21,8 @@ from windrow.operators import (
 from windrow.operators.windows.sampling import SampledLifetime
 from windrow.operators.windows.time_window import Lifetime
 from windrow.physical.expressions import ExpressionCompiler
-from windrow.plan.nodes import Stamped, Stream, Windowed, below_exchange
+from windrow.plan.nodes import Stream, Windowed
+from windrow.plan.running_nodes import Stamped, below_exchange
 from windrow.plan.schema import Schema
 from windrow.plan.windows import (
     Between,

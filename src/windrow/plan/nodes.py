@@ -11,17 +11,44 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 from windrow.errors import PlanError
 from windrow.plan.expressions import Expression, Named, NamedAggregate, SortKey, columns_of
 from windrow.plan.schema import Field, Schema, unqualified
 from windrow.plan.windows import Latest, Rows, Window
-from windrow.types import BIGINT, BOOLEAN, NULL, TIMESTAMP
+from windrow.types import BOOLEAN, NULL
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_: object):
+        """Part of `typing` from Python 3.11 on; only type checkers look at it."""
+        return lambda decorator: decorator
+
 
 _HASH = "remembered hash"
+Kind = TypeVar("Kind")
 
 
-@dataclass(frozen=True)
+@dataclass_transform(frozen_default=True)
+def plan_node(kind: type[Kind]) -> type[Kind]:
+    """A frozen dataclass; plans are looked up by themselves all the time, so a tree is hashed once a node."""
+    made = dataclass(frozen=True)(kind)
+    compute = made.__hash__
+
+    def remembered(self: Kind) -> int:
+        known: int | None = self.__dict__.get(_HASH)
+        if known is None:
+            known = self.__dict__[_HASH] = compute(self)
+        return known
+
+    made.__hash__ = remembered  # type: ignore[method-assign, assignment]
+    return made
+
+
+@plan_node
 class Node:
     """What all nodes share: inputs are found among the fields, checks run when the node is made."""
 
@@ -53,7 +80,7 @@ class Node:
             yield from below.walk()
 
 
-@dataclass(frozen=True)
+@plan_node
 class Stream(Node):
     """A source stream; `lifetime` names the column that says how long each tuple lives, `punctuated` those whose
     values may be closed: no later row has them any more."""
@@ -69,7 +96,7 @@ class Stream(Node):
         return Schema(tuple(Field(f"{self.alias}.{field.name}", field.type) for field in self.columns))
 
 
-@dataclass(frozen=True)
+@plan_node
 class Table(Node):
     """A relation; changes of a retroactive one revisit stream tuples that are already in a window."""
 
@@ -83,7 +110,7 @@ class Table(Node):
         return Schema(tuple(Field(f"{self.alias}.{field.name}", field.type) for field in self.columns))
 
 
-@dataclass(frozen=True)
+@plan_node
 class Windowed(Node):
     """A window on an append-only input; over AppendOnly it is a window on the output (WSTREAM)."""
 
@@ -98,7 +125,7 @@ class Windowed(Node):
             _require_condition(self, extent.predicate, self.input.schema)
 
 
-@dataclass(frozen=True)
+@plan_node
 class Filter(Node):
     input: Node
     predicate: Expression
@@ -107,7 +134,7 @@ class Filter(Node):
         _require_condition(self, self.predicate, self.input.schema)
 
 
-@dataclass(frozen=True)
+@plan_node
 class Project(Node):
     input: Node
     columns: tuple[Named, ...]
@@ -120,7 +147,7 @@ class Project(Node):
         return Schema(tuple(Field(column.name, column.expression.type) for column in self.columns))
 
 
-@dataclass(frozen=True)
+@plan_node
 class Alias(Node):
     """A sub-query with a name: its columns become `name.column`."""
 
@@ -139,7 +166,7 @@ class JoinKind(enum.Enum):
     FULL = "FULL"
 
 
-@dataclass(frozen=True)
+@plan_node
 class Join(Node):
     left: Node
     right: Node
@@ -154,7 +181,7 @@ class Join(Node):
         return self.left.schema + self.right.schema
 
 
-@dataclass(frozen=True)
+@plan_node
 class SemiJoin(Node):
     """EXISTS and IN: rows of the left for which the right has a match."""
 
@@ -168,7 +195,7 @@ class SemiJoin(Node):
             _require_condition(self, self.condition, both)
 
 
-@dataclass(frozen=True)
+@plan_node
 class AntiJoin(Node):
     """NOT EXISTS and, with `not_in`, NOT IN: rows of the left for which the right has no match.
 
@@ -188,7 +215,7 @@ class AntiJoin(Node):
             require_columns(self, columns_of(side), both)
 
 
-@dataclass(frozen=True)
+@plan_node
 class Union(Node):
     """All rows of both, duplicates kept."""
 
@@ -199,7 +226,7 @@ class Union(Node):
         _require_same_types(self, self.left, self.right)
 
 
-@dataclass(frozen=True)
+@plan_node
 class Except(Node):
     """EXCEPT, or with `all` EXCEPT ALL: max(v1 - v2, 0) copies of each row."""
 
@@ -211,7 +238,7 @@ class Except(Node):
         _require_same_types(self, self.left, self.right)
 
 
-@dataclass(frozen=True)
+@plan_node
 class Intersect(Node):
     """INTERSECT, or with `all` INTERSECT ALL: min(v1, v2) copies of each row."""
 
@@ -223,12 +250,12 @@ class Intersect(Node):
         _require_same_types(self, self.left, self.right)
 
 
-@dataclass(frozen=True)
+@plan_node
 class Distinct(Node):
     input: Node
 
 
-@dataclass(frozen=True)
+@plan_node
 class GroupBy(Node):
     """One row a group, or one row in all when there are no keys."""
 
@@ -244,11 +271,10 @@ class GroupBy(Node):
                 require_columns(self, columns_of(argument), self.input.schema)
 
     def _derive_schema(self) -> Schema:
-        keys = tuple(Field(key.name, key.expression.type) for key in self.keys)
-        return Schema(keys + tuple(Field(named.name, named.call.type) for named in self.aggregates))
+        return grouped_schema(self.keys, self.aggregates)
 
 
-@dataclass(frozen=True)
+@plan_node
 class Sort(Node):
     """The order in which the current answer is shown; the answer itself is the same."""
 
@@ -259,7 +285,7 @@ class Sort(Node):
         _require_sort_keys(self, self.keys, self.input.schema)
 
 
-@dataclass(frozen=True)
+@plan_node
 class Limit(Node):
     """The first `count` rows of the current answer; ties are broken by the row's values in column order."""
 
@@ -274,50 +300,11 @@ class Limit(Node):
             raise PlanError("LIMIT and OFFSET are not negative")
 
 
-@dataclass(frozen=True)
+@plan_node
 class AppendOnly(Node):
     """The results of a query over INTERNAL windows: they end with their external parts only (thesis 3.3.2)."""
 
     input: Node
-
-
-@dataclass(frozen=True)
-class WithEnd(Node):
-    """The input with a column that holds each result's end, null when there is none.
-
-    This node and the next are made when a plan is lowered, to follow external parts through a query with INTERNAL
-    windows; no query is written with them. `slide` is how far apart the query's refreshes are.
-    """
-
-    input: Node
-    name: str
-    slide: int | None = None
-
-    def _derive_schema(self) -> Schema:
-        return self.input.schema + Schema((Field(self.name, TIMESTAMP),))
-
-
-@dataclass(frozen=True)
-class Numbered(Node):
-    """The input with a column that tells its results apart, for results whose end is not known."""
-
-    input: Node
-    name: str
-    slide: int | None = None
-
-    def _derive_schema(self) -> Schema:
-        return self.input.schema + Schema((Field(self.name, BIGINT),))
-
-
-@dataclass(frozen=True)
-class Stamped(Node):
-    """An append-only input with a column that holds the time at which each row came; made when a plan is lowered."""
-
-    input: Node
-    name: str
-
-    def _derive_schema(self) -> Schema:
-        return self.input.schema + Schema((Field(self.name, TIMESTAMP),))
 
 
 class OutputKind(enum.Enum):
@@ -326,7 +313,7 @@ class OutputKind(enum.Enum):
     RSTREAM = "RSTREAM"
 
 
-@dataclass(frozen=True)
+@plan_node
 class OutputStream(Node):
     """What comes out: insertions, deletions, or the whole answer at each refresh."""
 
@@ -339,25 +326,10 @@ class OutputStream(Node):
             raise PlanError("DSTREAM has no RESTORE")
 
 
-@dataclass(frozen=True)
-class Exchange(Node):
-    """Rows move to the shard that the values of the keys belong to, or all to one; `stage` is where they arrive.
-
-    It changes nothing about an answer, only where it is computed. Plans that run in one process have none.
-    """
-
-    input: Node
-    keys: tuple[Expression, ...]
-    stage: int
-
-    def __post_init__(self) -> None:
-        for key in self.keys:
-            require_columns(self, columns_of(key), self.input.schema)
-
-
-def below_exchange(node: Node) -> Node:
-    """What a node is apart from where it is computed."""
-    return below_exchange(node.input) if isinstance(node, Exchange) else node
+def grouped_schema(keys: tuple[Named, ...], aggregates: tuple[NamedAggregate, ...]) -> Schema:
+    """The columns of rows that stand for groups."""
+    values = tuple(Field(named.name, named.call.type) for named in aggregates)
+    return Schema(tuple(Field(key.name, key.expression.type) for key in keys) + values)
 
 
 def aliased(node: Node, name: str) -> Node:
@@ -396,21 +368,3 @@ def _require_same_types(node: Node, left: Node, right: Node) -> None:
 def _require_sort_keys(node: Node, keys: tuple[SortKey, ...], schema: Schema) -> None:
     for key in keys:
         require_columns(node, columns_of(key.expression), schema)
-
-
-def remember_hashes(kind: type[Node]) -> None:
-    """Plans are looked up by themselves all the time: a tree is hashed once a node, of this kind and its own."""
-    compute = kind.__hash__
-
-    def remembered(self: Node) -> int:
-        found: int | None = self.__dict__.get(_HASH)
-        if found is None:
-            found = self.__dict__[_HASH] = compute(self)
-        return found
-
-    kind.__hash__ = remembered  # type: ignore[method-assign, assignment]
-    for below in kind.__subclasses__():
-        remember_hashes(below)
-
-
-remember_hashes(Node)

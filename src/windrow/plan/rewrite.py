@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from windrow.errors import PlanError
-from windrow.plan.nodes import Exchange, Node
+from windrow.plan.nodes import Node
+from windrow.plan.running_nodes import Exchange
 
 Rule = Callable[[Node], Node | None]
 

@@ -23,20 +23,18 @@ from windrow.plan.nodes import (
     GroupBy,
     Join,
     Node,
-    Numbered,
     OutputKind,
     OutputStream,
     Project,
     SemiJoin,
     Sort,
-    Stamped,
     Stream,
     Union,
     Windowed,
-    WithEnd,
 )
 from windrow.plan.pattern import Pattern
 from windrow.plan.rewrite import bottom_up
+from windrow.plan.running_nodes import Numbered, Stamped, WithEnd
 from windrow.plan.schema import unqualified
 from windrow.types import TIMESTAMP
 

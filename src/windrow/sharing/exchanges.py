@@ -19,16 +19,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from windrow.physical.strategy import Strategy
-from windrow.plan import nodes, slice_nodes, synopsis_nodes
+from windrow.plan import nodes, running_nodes
 from windrow.plan.analysis.refreshes import refresh_interval
 from windrow.plan.analysis.state import is_grouped
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.expressions import Column, Expression, Named, columns_of, rename_columns
 from windrow.plan.join_keys import join_keys
-from windrow.plan.nodes import Exchange, JoinKind, Node, OutputKind
+from windrow.plan.nodes import JoinKind, Node, OutputKind
 from windrow.plan.pattern import Pattern
 from windrow.plan.rewrite import bottom_up
 from windrow.plan.row_time import with_row_times
+from windrow.plan.running_nodes import Exchange
 from windrow.plan.schema import unqualified
 from windrow.plan.windows import Latest, RowCount, Rows, RowsAgo
 
@@ -71,7 +72,7 @@ def distributed_lookup(plan: Node, strategy: Strategy) -> Node:
     """A query that is looked up: its synopsis is on shards, and what is found is put together where somebody asks."""
 
     def rule(node: Node) -> Node | None:
-        return distributed(node, strategy) if isinstance(node, synopsis_nodes.KeptGroups) else None
+        return distributed(node, strategy) if isinstance(node, running_nodes.GroupSynopsis) else None
 
     return bottom_up(plan, rule)
 
@@ -115,27 +116,27 @@ class _Placing:
             return Placed(plan, Place(0, everywhere=True))
         if isinstance(plan, Exchange):
             return Placed(plan, Place(plan.stage, (plan.keys,)))
-        if isinstance(plan, nodes.Windowed):
+        if isinstance(plan, nodes.Windowed | running_nodes.SubWindows):
             return self._windowed(plan)
         if isinstance(plan, nodes.Project | nodes.Alias):
             below = self.of(plan.input)
             return Placed(plan.with_inputs(below.node), _renamed(below.place, _new_names(plan)))
-        if isinstance(plan, synopsis_nodes.KeptGroups):
+        if isinstance(plan, running_nodes.GroupSynopsis):
             return _over(plan, _moved(self.of(plan.input), tuple(key.expression for key in plan.keys)))
-        if isinstance(plan, synopsis_nodes.RefreshedLookup):
+        if isinstance(plan, running_nodes.PeriodicLookup):
             below = self.of(plan.input)
             names = {key.expression: Column(key.name, key.expression.type) for key in plan.keys}
             options = tuple(tuple(names[key] for key in option) for option in below.place.options)
             return Placed(plan.with_inputs(below.node), Place(below.place.stage, options))
-        if isinstance(plan, slice_nodes.SlicePartials):
+        if isinstance(plan, running_nodes.SlicePartials):
             return _over(plan, self.of(plan.input))  # where rows are read, or wherever they are
-        if isinstance(plan, slice_nodes.SharedSlices):  # partial results move once for all windows over them
+        if isinstance(plan, running_nodes.SharedSlices):  # partial results move once for all windows over them
             return _moved(_over(plan, self.of(plan.input)), _named(plan.keys))
-        if isinstance(plan, slice_nodes.SliceSummaries):  # whole slices of a group
+        if isinstance(plan, running_nodes.SliceSummaries):  # whole slices of a group
             return _over(plan, _meeting(self.of(plan.input), _named(plan.keys)))
-        if isinstance(plan, slice_nodes.LastSubWindows):
+        if isinstance(plan, running_nodes.LastSubWindows):
             return _over(plan, *_same_stage(self.of(plan.input), self.of(plan.window)))
-        if isinstance(plan, nodes.GroupBy):
+        if isinstance(plan, nodes.GroupBy | running_nodes.MergeGroups):
             return self._group_by(plan)
         if isinstance(plan, nodes.Join):
             return self._join(plan)
@@ -150,7 +151,7 @@ class _Placing:
 
     def _one_input(self, plan: Node) -> Placed:
         below = self.of(plan.inputs[0])
-        if isinstance(plan, nodes.Filter | nodes.Sort | nodes.Stamped):
+        if isinstance(plan, nodes.Filter | nodes.Sort | running_nodes.Stamped):
             return _over(plan, below)
         if isinstance(plan, nodes.OutputStream) and plan.kind is OutputKind.RSTREAM and not plan.restore:
             return _over(plan, below)
@@ -170,7 +171,8 @@ class _Placing:
 
     def _on_one(self, plan: Node) -> Placed:
         """A plan all of whose windows are on one shard."""
-        if isinstance(plan, nodes.Windowed | nodes.Stream | nodes.AppendOnly | nodes.OutputStream):
+        ends_block = nodes.Windowed | running_nodes.SubWindows | nodes.Stream | nodes.AppendOnly | nodes.OutputStream
+        if isinstance(plan, ends_block):
             return _moved(self.of(plan), ())
         if isinstance(plan, nodes.Table):
             return self.of(plan)
@@ -181,7 +183,7 @@ class _Placing:
         place = inputs[0].place if everywhere else Place(stage, ((),))
         return Placed(plan.with_inputs(*(placed.node for placed in inputs)), place)
 
-    def _windowed(self, plan: nodes.Windowed) -> Placed:
+    def _windowed(self, plan: nodes.Windowed | running_nodes.SubWindows) -> Placed:
         below, window = self.of(plan.input), plan.window
         if _names_answer(plan.input):  # how long an answer that stays is told depends on all of it
             return _over(plan, _moved(below, ()))
@@ -191,10 +193,10 @@ class _Placing:
         # Ends that are told by negative tuples have to be remembered, and so rows have to be somewhere.
         return _over(plan, _settled(below) if self._strategy is Strategy.NT else below)
 
-    def _group_by(self, plan: nodes.GroupBy) -> Placed:
+    def _group_by(self, plan: nodes.GroupBy | running_nodes.MergeGroups) -> Placed:
         computed = _named(plan.keys)
         named = dict(zip((key.expression for key in plan.keys), computed, strict=True))
-        if isinstance(plan, slice_nodes.MergeGroups):
+        if isinstance(plan, running_nodes.MergeGroups):
             named = {column: column for column in computed}
         keys = tuple(named)
         below = _meeting(self.of(plan.input), keys)

@@ -14,8 +14,9 @@ from windrow.plan.analysis.internal import has_internal, joins_and_unites
 from windrow.plan.analysis.relations import is_non_retroactive
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.expressions import Literal, Named, columns_of
-from windrow.plan.nodes import Alias, Distinct, Filter, Join, Node, Numbered, Project, SemiJoin, Sort, WithEnd
+from windrow.plan.nodes import Alias, Distinct, Filter, Join, Node, Project, SemiJoin, Sort
 from windrow.plan.pattern import Pattern
+from windrow.plan.running_nodes import Numbered, WithEnd
 from windrow.types import BIGINT
 
 

@@ -18,7 +18,7 @@ from windrow.plan.analysis.synopses import SynopsisKind, Workload, is_indexed
 from windrow.plan.expressions import AggregateCall, Expression, NamedAggregate
 from windrow.plan.nodes import Node
 from windrow.plan.rewrite import bottom_up
-from windrow.plan.synopsis_nodes import PeriodicQuestion, RefreshedLookup, RefreshedSynopsis, Threshold
+from windrow.plan.running_nodes import PeriodicLookup, PeriodicQuestion, PeriodicSynopsis, Threshold
 from windrow.plan.windows import Range
 from windrow.sharing.lookups import choice_of, edges_of
 from windrow.units import SECOND
@@ -80,7 +80,7 @@ def _threshold_query(place: int, plan: Node) -> _Query | None:
     return _Query(place, form, thresholds[0])
 
 
-def _synopsis(asked: _Asked, members: Sequence[_Query], statistics: Statistics) -> RefreshedSynopsis | None:
+def _synopsis(asked: _Asked, members: Sequence[_Query], statistics: Statistics) -> PeriodicSynopsis | None:
     groups = members[0].form.groups
     calls = tuple(dict.fromkeys(named.call for query in members for named in query.form.groups.aggregates))
     rates = Rates(statistics)
@@ -102,7 +102,7 @@ def _synopsis(asked: _Asked, members: Sequence[_Query], statistics: Statistics) 
     )
     every_value = any(choice.kind is SynopsisKind.QUANTILE for choice in choices)
     slice = 0 if every_value else gcd(*(edge for query in members for edge in edges_of(query.form.window)))
-    return RefreshedSynopsis(
+    return PeriodicSynopsis(
         asked.rows,
         groups.keys,
         named,
@@ -120,7 +120,7 @@ def _question(query: _Query, names: dict[AggregateCall, str]) -> PeriodicQuestio
     return PeriodicQuestion(query.form.window, asked, replace(query.threshold, aggregate=names[query.call]))
 
 
-def _over(plan: Node, query: _Query, synopsis: RefreshedSynopsis) -> Node:
+def _over(plan: Node, query: _Query, synopsis: PeriodicSynopsis) -> Node:
     groups, names = query.form.groups, {named.call: named.name for named in synopsis.aggregates}
-    found = RefreshedLookup(synopsis, groups.keys, groups.aggregates, _question(query, names))
+    found = PeriodicLookup(synopsis, groups.keys, groups.aggregates, _question(query, names))
     return bottom_up(plan, lambda node: found if node == groups else None)

@@ -22,7 +22,7 @@ from windrow.plan.expressions import AggregateCall, Expression, Named, NamedAggr
 from windrow.plan.nodes import GroupBy, Node
 from windrow.plan.rewrite import bottom_up, without_exchanges
 from windrow.plan.row_time import TimedPairs, with_times_of_pairs
-from windrow.plan.synopsis_nodes import JoinLookup, KeptJoin
+from windrow.plan.running_nodes import JoinLookup, JoinSynopsis
 from windrow.units import format_duration
 
 _PRESENT = aggregate_call("COUNT", [])  # which groups have pairs in a window
@@ -83,7 +83,7 @@ def over_join_synopses(queries: Sequence[JoinQuery], statistics: Statistics, mem
     return [_over(query, next(one for members, one in synopses if query in members)) for query in queries]
 
 
-def covered_join(query: JoinQuery, synopses: Sequence[KeptJoin]) -> Node:
+def covered_join(query: JoinQuery, synopses: Sequence[JoinSynopsis]) -> Node:
     """A query over a join synopsis that is kept; an error when none covers it."""
     of_same = [one for one in synopses if _is_of(query, one)]
     if not of_same:
@@ -108,13 +108,13 @@ def _slices(members: Sequence[JoinQuery]) -> _Slices:
     return _Slices(slice, (max(first), max(second)), apart)
 
 
-def _synopsis(members: Sequence[JoinQuery], statistics: Statistics, memory: float) -> KeptJoin:
+def _synopsis(members: Sequence[JoinQuery], statistics: Statistics, memory: float) -> JoinSynopsis:
     slices, form = _slices(members), members[0].form
     calls = tuple(dict.fromkeys(call for query in members for call in query.calls))
     timed = _timed(form, slices.lengths, calls)
     load = _workload(members, slices, timed.plan, statistics, memory / len(calls))
     choices = [chosen_for_join(traits_of(call), load) for call in calls]
-    return KeptJoin(
+    return JoinSynopsis(
         timed.plan,
         form.groups.keys,
         _named(calls),
@@ -150,7 +150,7 @@ def _workload(
     return JoinWorkload(*loads, widths, slices.longest, slices.difference, int(groups), memory)
 
 
-def _is_of(query: JoinQuery, synopsis: KeptJoin) -> bool:
+def _is_of(query: JoinQuery, synopsis: JoinSynopsis) -> bool:
     """Whether it is what would be kept for the query, had that the windows and aggregates of the synopsis."""
     calls = tuple(named.call for named in synopsis.aggregates)
     if not set(query.calls) <= {*calls} or _keys(query.form.groups.keys) != _keys(synopsis.keys):
@@ -166,19 +166,19 @@ def _keys(keys: Sequence[Named]) -> tuple[Expression, ...]:
     return tuple(key.expression for key in keys)
 
 
-def _covers(synopsis: KeptJoin, form: JoinForm) -> bool:
+def _covers(synopsis: JoinSynopsis, form: JoinForm) -> bool:
     on_edges = all(length % synopsis.slice == 0 for length in form.lengths)
     short_enough = all(asked <= kept for asked, kept in zip(form.lengths, synopsis.lengths, strict=True))
     return on_edges and short_enough and abs(form.lengths[0] - form.lengths[1]) <= synopsis.difference * synopsis.slice
 
 
-def _what_is_kept(synopsis: KeptJoin) -> str:
+def _what_is_kept(synopsis: JoinSynopsis) -> str:
     first, second = map(format_duration, synopsis.lengths)
     apart = format_duration(synopsis.difference * synopsis.slice)
     return f"ask for up to {first} and {second}, multiples of {format_duration(synopsis.slice)}, at most {apart} apart"
 
 
-def _over(query: JoinQuery, synopsis: KeptJoin) -> Node:
+def _over(query: JoinQuery, synopsis: JoinSynopsis) -> Node:
     groups = query.form.groups
     found = JoinLookup(synopsis, groups.keys, groups.aggregates, query.form.windows)
     return bottom_up(query.plan, lambda node: found if node == groups else None)

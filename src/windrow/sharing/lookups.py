@@ -24,7 +24,7 @@ from windrow.plan.expressions import AggregateCall, Column, Expression, NamedAgg
 from windrow.plan.functions import conjunction
 from windrow.plan.nodes import Filter, Node
 from windrow.plan.rewrite import bottom_up, without_exchanges
-from windrow.plan.synopsis_nodes import KeptGroups, KeptJoin, KeptSynopsis, Threshold, WindowLookup
+from windrow.plan.running_nodes import GroupSynopsis, JoinSynopsis, Threshold, WindowLookup, WindowSynopsis
 from windrow.plan.windows import Range, RangeAgo, Rows, Unbounded, Window
 from windrow.sharing.join_lookups import JoinQuery, covered_join, over_join_synopses
 from windrow.units import BEGINNING, SECOND, format_duration
@@ -89,12 +89,12 @@ def _over_synopses(queries: Sequence[_Query], statistics: Statistics, memory: fl
     return [_over(query, synopses[query.kept]) for query in queries]
 
 
-def covered(plan: Node, synopses: Sequence[KeptGroups]) -> Node:
+def covered(plan: Node, synopses: Sequence[GroupSynopsis]) -> Node:
     """A query over the first synopsis of those that are kept that covers it; an error when none does."""
     query = _query(plan)
     if isinstance(query, JoinQuery):
-        return covered_join(query, [one for one in synopses if isinstance(one, KeptJoin)])
-    of_same = [one for one in synopses if isinstance(one, KeptSynopsis) and _is_of(query, one)]
+        return covered_join(query, [one for one in synopses if isinstance(one, JoinSynopsis)])
+    of_same = [one for one in synopses if isinstance(one, WindowSynopsis) and _is_of(query, one)]
     if not of_same:
         hint = "create a query with these groups and aggregates, and REFRESH ON LOOKUP"
         raise WindrowError("nothing that is kept answers this query", hint)
@@ -106,7 +106,7 @@ def covered(plan: Node, synopses: Sequence[KeptGroups]) -> Node:
     return _over(query, found)
 
 
-def over_running(plan: Node, start: int, synopses: Collection[KeptGroups]) -> Node | None:
+def over_running(plan: Node, start: int, synopses: Collection[GroupSynopsis]) -> Node | None:
     """A query that starts later than synopses, over the one of them that covers it with the fewest rows; or None.
 
     Older rows cannot be left out of what fades, of a slice that has begun before, and of pairs that have been merged.
@@ -114,19 +114,19 @@ def over_running(plan: Node, start: int, synopses: Collection[KeptGroups]) -> No
     query = _query(plan)
     if isinstance(query, JoinQuery) or query.kept.fades:
         return None
-    of_same = (one for one in synopses if isinstance(one, KeptSynopsis) and _is_of(query, one))
+    of_same = (one for one in synopses if isinstance(one, WindowSynopsis) and _is_of(query, one))
     since = None if start == BEGINNING else start  # nothing has come before
     on_edges = (one for one in of_same if since is None or not one.slice or since % one.slice == 0)
     covering = [one for one in on_edges if query.form.reach <= one.reach]
     return _over(query, min(covering, key=lambda one: one.reach), since) if covering else None
 
 
-def synopsis_below(plan: Node) -> KeptGroups:
+def synopsis_below(plan: Node) -> GroupSynopsis:
     """The synopsis that a query is looked up in."""
-    return next(node for node in plan.walk() if isinstance(node, KeptGroups))
+    return next(node for node in plan.walk() if isinstance(node, GroupSynopsis))
 
 
-def _is_of(query: _Query, synopsis: KeptSynopsis) -> bool:
+def _is_of(query: _Query, synopsis: WindowSynopsis) -> bool:
     """Whether it is of the rows, groups and aggregates of a query, and of its windows but for their length."""
     kept = query.kept
     if not {*query.calls} <= {named.call for named in synopsis.aggregates}:
@@ -153,7 +153,7 @@ def edges_of(window: Window) -> tuple[int, ...]:
     return (slide, extent.length) if isinstance(extent, Range) else (slide, extent.begin, extent.end)
 
 
-def _synopsis(kept: _Kept, members: Sequence[_Query], statistics: Statistics, memory: float) -> KeptSynopsis:
+def _synopsis(kept: _Kept, members: Sequence[_Query], statistics: Statistics, memory: float) -> WindowSynopsis:
     calls = tuple(dict.fromkeys(call for query in members for call in query.calls))
     reach = 0 if kept.fades else max(query.form.reach for query in members)
     slice = gcd(*(edge for query in members for edge in edges_of(query.form.window))) if kept.sliced else 0
@@ -161,7 +161,7 @@ def _synopsis(kept: _Kept, members: Sequence[_Query], statistics: Statistics, me
     choices = [choice_of(call, load) for call in calls]
     indexes = [_index(call, members, load) for call in calls]
     named = tuple(NamedAggregate(f"kept{number}", call) for number, call in enumerate(calls))
-    return KeptSynopsis(
+    return WindowSynopsis(
         kept.rows,
         members[0].form.groups.keys,
         named,
@@ -234,7 +234,7 @@ def _threshold(query: _Query, calls: Collection[AggregateCall]) -> Threshold | N
     return next((one for one in query.thresholds if own[one.aggregate] in calls), None)
 
 
-def _over(query: _Query, synopsis: KeptSynopsis, since: int | None = None) -> Node:
+def _over(query: _Query, synopsis: WindowSynopsis, since: int | None = None) -> Node:
     """The query with its groups looked up; conditions on the keys of whole groups are checked afterwards."""
     form = query.form
     groups = form.groups

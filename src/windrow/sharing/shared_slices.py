@@ -17,7 +17,7 @@ from windrow.plan.analysis.slices import SliceForm, slice_form, window_below
 from windrow.plan.expressions import AggregateCall, Named
 from windrow.plan.nodes import Node, Windowed
 from windrow.plan.rewrite import bottom_up
-from windrow.plan.slice_nodes import MergeGroups, SharedSlices, SlicePartials
+from windrow.plan.running_nodes import MergeGroups, SharedSlices, SlicePartials
 from windrow.plan.windows import Range, RangeAgo, Window
 
 _FINEST = 4  # slices in a slide, up to which they are worth sharing

@@ -6,22 +6,21 @@ from collections.abc import Mapping
 
 from windrow.plan.explain.operators import describe_operator, operator_name
 from windrow.plan.nodes import Node
-from windrow.plan.slice_nodes import SharedSlices
-from windrow.plan.synopsis_nodes import KeptGroups
+from windrow.plan.running_nodes import GroupSynopsis, SharedSlices
 
 _NAMED = 5  # others that are named, of those that share
 
 
 def shares(plan: Node) -> bool:
     """Whether there is something in a plan that belongs to several queries."""
-    return any(isinstance(node, KeptGroups | SharedSlices) for node in plan.walk())
+    return any(isinstance(node, GroupSynopsis | SharedSlices) for node in plan.walk())
 
 
 def shared_with(query: str, running: Mapping[str, Node]) -> tuple[str, ...]:
     """A line for each thing that a query shares with others, by the plans that run."""
     found = []
     for node in running[query].walk():
-        if isinstance(node, KeptGroups | SharedSlices):
+        if isinstance(node, GroupSynopsis | SharedSlices):
             others = [name for name, plan in running.items() if name != query and node in plan.walk()]
             if others:
                 found.append(f"shared with {_listed(others)}: {operator_name(node)} {describe_operator(node)}")

@@ -23,8 +23,8 @@ from windrow.plan.approximation import registers_of
 from windrow.plan.expressions import Expression, NamedAggregate
 from windrow.plan.nodes import GroupBy, Node, Windowed
 from windrow.plan.rewrite import bottom_up
+from windrow.plan.running_nodes import LastSubWindows, MergeGroups, SlicePartials, SliceSummaries, SubWindows
 from windrow.plan.schema import Field
-from windrow.plan.slice_nodes import LastSubWindows, MergeGroups, SlicePartials, SliceSummaries, SubWindowed
 from windrow.types import BIGINT, Type
 
 
@@ -82,7 +82,7 @@ def with_slices(plan: Node, is_chosen: bool = True) -> Node:
     sliced = is_sliced if is_chosen else is_summarised
 
     def rule(node: Node) -> Node | None:
-        if not isinstance(node, GroupBy) or isinstance(node, MergeGroups) or not sliced(node):
+        if not isinstance(node, GroupBy) or not sliced(node):
             return None
         return MergeGroups(_slices(node), node.keys, node.aggregates)
 
@@ -95,9 +95,9 @@ def _slices(node: GroupBy) -> Node:
         return SlicePartials(node.input, node.keys, node.aggregates, fields)
     window = window_below(node.input)
     assert window is not None, node
-    if counted_sub_windows(window) is None:
+    if counted_sub_windows(window.window) is None:
         return SliceSummaries(SlicePartials(node.input, node.keys, node.aggregates, fields), node.keys, node.aggregates)
-    apart = SubWindowed(window.input, window.window)
+    apart = SubWindows(window.input, window.window)
     rows = bottom_up(node.input, lambda below: apart if below == window and isinstance(below, Windowed) else None)
     partials = SlicePartials(rows, node.keys, node.aggregates, fields)
     return LastSubWindows(SliceSummaries(partials, node.keys, node.aggregates), apart)

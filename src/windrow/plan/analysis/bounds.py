@@ -9,21 +9,9 @@ from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.analysis.slices import is_summarised
 from windrow.plan.approximation import error_of, registers_of
 from windrow.plan.expressions import AggregateCall, Column, Literal
-from windrow.plan.nodes import (
-    Alias,
-    AppendOnly,
-    Exchange,
-    Filter,
-    GroupBy,
-    Limit,
-    Node,
-    OutputStream,
-    Project,
-    Sort,
-)
+from windrow.plan.nodes import Alias, AppendOnly, Filter, GroupBy, Limit, Node, OutputStream, Project, Sort
+from windrow.plan.running_nodes import Exchange, Grouping, MergeGroups, OnDemandLookup
 from windrow.plan.schema import unqualified
-from windrow.plan.slice_nodes import MergeGroups
-from windrow.plan.synopsis_nodes import GroupsLookup
 
 _MISSING = "there may be others with more, unless complete is true"
 
@@ -38,46 +26,50 @@ def bounds_of(node: Node) -> dict[str, str]:
         below = bounds_of(node.input)
         shown = {column.name: column.expression for column in node.columns}
         return {name: below[of.name] for name, of in shown.items() if isinstance(of, Column) and of.name in below}
-    if not isinstance(node, GroupBy):
+    if not isinstance(node, Grouping):
         return {}
     found = ((named.name, bound_of(node, named.call)) for named in node.aggregates)
     return {name: bound for name, bound in found if bound is not None}
 
 
-def bound_of(node: GroupBy, call: AggregateCall) -> str | None:
+def bound_of(node: Grouping, call: AggregateCall) -> str | None:
     """What is certain about an aggregate of a group-by; None for one that is always exact."""
     if call.function == "FREQUENT":
         return f"every item has more rows than the threshold, at least count and at most most; {_MISSING}"
     if call.user is not None or not AGGREGATES[call.function].approximate:
         return None
-    if isinstance(node, GroupsLookup):
+    if isinstance(node, OnDemandLookup):
         return _looked_up(call)
     if call.function == "APPROX_COUNT_DISTINCT":
         return f"within {_percent(call)} in 95 of 100 answers" if registers_of(call) is not None else "exact"
     is_exact = call.function in ("APPROX_COUNT", "APPROX_SUM") or not isinstance(node, MergeGroups)
-    if is_exact and not is_summarised(node):
+    if is_exact and not _is_summarised(node):
         return "exact"
     if call.function == "APPROX_TOP":
         return f"an item has at least count rows and at most most, which is up to {_percent(call)} of all rows more"
     return f"within {_percent(call)} of all rows in rank"
 
 
-def kept_for(node: GroupBy, call: AggregateCall) -> str:
+def kept_for(node: Grouping, call: AggregateCall) -> str:
     """What is kept of a slice, or of the values, so that the bound holds."""
     if call.function == "FREQUENT":
         size = call.arguments[1]
         assert isinstance(size, Literal), call
         return f"the {size.value!r} most frequent values of each sub-window and group"
-    if isinstance(node, GroupsLookup):
+    if isinstance(node, OnDemandLookup):
         return "what the synopsis below says"
     if call.function in ("APPROX_COUNT", "APPROX_SUM"):
         return "one value a group: rows that leave are subtracted"
     if call.function == "APPROX_COUNT_DISTINCT":
         registers = registers_of(call)
         return "a counter a value" if registers is None else f"{1 << registers:,} registers a group"
-    if not isinstance(node, MergeGroups) and not is_summarised(node):
+    if not isinstance(node, MergeGroups) and not _is_summarised(node):
         return "a counter a value: the window has no slices"
     return f"at most {math.ceil(1 / error_of(call)):,} values of each slice and group"
+
+
+def _is_summarised(node: Grouping) -> bool:
+    return isinstance(node, GroupBy) and is_summarised(node)
 
 
 def _looked_up(call: AggregateCall) -> str:

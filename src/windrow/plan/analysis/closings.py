@@ -13,20 +13,8 @@ from windrow.plan.analysis.key_pairs import key_pairs
 from windrow.plan.analysis.per_node import per_node
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.expressions import Column, Named
-from windrow.plan.nodes import (
-    Alias,
-    Distinct,
-    Exchange,
-    Filter,
-    GroupBy,
-    Join,
-    JoinKind,
-    Node,
-    Project,
-    Sort,
-    Stream,
-    Windowed,
-)
+from windrow.plan.nodes import Alias, Distinct, Filter, GroupBy, Join, JoinKind, Node, Project, Sort, Stream, Windowed
+from windrow.plan.running_nodes import Exchange
 from windrow.plan.windows import Latest, Now, Range, Rows
 
 

@@ -10,7 +10,6 @@ from windrow.plan.nodes import (
     AppendOnly,
     Distinct,
     Except,
-    GroupBy,
     Intersect,
     Join,
     JoinKind,
@@ -21,6 +20,7 @@ from windrow.plan.nodes import (
     Stream,
     Windowed,
 )
+from windrow.plan.running_nodes import Grouping, SubWindows
 
 
 def block(node: Node) -> Iterator[Node]:
@@ -42,7 +42,7 @@ def has_external_window(node: Node) -> bool:
     """Whether rows of a stream below can end, apart from those of INTERNAL windows."""
     if isinstance(node, AppendOnly | OutputStream):
         return False
-    if isinstance(node, Windowed):
+    if isinstance(node, Windowed | SubWindows):
         return not node.window.internal and (not node.window.is_open or has_external_window(node.input))
     return (isinstance(node, Stream) and node.lifetime is not None) or any(map(has_external_window, node.inputs))
 
@@ -53,8 +53,8 @@ def joins_and_unites(node: Node) -> bool:
 
     Where values are compared or counted a result may go on when the rows that brought it have ended.
     """
-    if isinstance(node, Windowed | Stream | AppendOnly | OutputStream):
+    if isinstance(node, Windowed | SubWindows | Stream | AppendOnly | OutputStream):
         return True
-    counted = isinstance(node, Distinct | SemiJoin | AntiJoin | Intersect | Except | GroupBy | Limit)
+    counted = isinstance(node, Distinct | SemiJoin | AntiJoin | Intersect | Except | Grouping | Limit)
     padded = isinstance(node, Join) and node.kind is not JoinKind.INNER
     return not counted and not padded and all(map(joins_and_unites, node.inputs))

@@ -13,9 +13,7 @@ from windrow.plan.nodes import (
     AntiJoin,
     Distinct,
     Except,
-    Exchange,
     Filter,
-    GroupBy,
     Intersect,
     Join,
     JoinKind,
@@ -29,6 +27,7 @@ from windrow.plan.nodes import (
     Table,
     Windowed,
 )
+from windrow.plan.running_nodes import Exchange, Grouping
 from windrow.plan.schema import unqualified
 from windrow.plan.windows import Latest, Rows
 
@@ -64,7 +63,7 @@ def _candidates(node: Node) -> frozenset[Key]:
         return _renamed(node, {c.expression.name: c.name for c in node.columns if isinstance(c.expression, Column)})
     if isinstance(node, Alias):
         return _renamed(node, {name: f"{node.name}.{unqualified(name)}" for name in node.input.schema.names})
-    if isinstance(node, GroupBy):
+    if isinstance(node, Grouping):
         return _one(key.name for key in node.keys)
     if isinstance(node, Distinct):
         return keys(node.input) or _one(node.schema.names)

@@ -11,9 +11,7 @@ from windrow.plan.nodes import (
     Alias,
     AppendOnly,
     Distinct,
-    Exchange,
     Filter,
-    GroupBy,
     Join,
     Limit,
     Node,
@@ -21,15 +19,21 @@ from windrow.plan.nodes import (
     OutputStream,
     Project,
     Sort,
-    Stamped,
     Stream,
     Table,
     Union,
     Windowed,
 )
 from windrow.plan.pattern import Pattern
-from windrow.plan.slice_nodes import SlicePartials, SliceSummaries
-from windrow.plan.synopsis_nodes import KeptGroups
+from windrow.plan.running_nodes import (
+    Exchange,
+    Grouping,
+    GroupSynopsis,
+    SlicePartials,
+    SliceSummaries,
+    Stamped,
+    SubWindows,
+)
 from windrow.plan.windows import Between, Extent, Latest, Now, Range, RangeAgo, RowCount, Rows, RowsAgo, Since, Window
 from windrow.units import format_duration, format_timestamp
 
@@ -52,11 +56,11 @@ def lifetime(node: Node) -> Lifetime:
         return Lifetime("ts", NEVER if node.lifetime is None else f"ts + {node.lifetime}")
     if isinstance(node, Table):
         return Lifetime("effect time", "a later change of the table" if node.retroactive else NEVER)
-    if isinstance(node, Windowed):
+    if isinstance(node, Windowed | SubWindows):
         return _windowed(node)
     if isinstance(node, Filter | Project | Alias | Sort | Exchange | SlicePartials | SliceSummaries | Stamped):
         return lifetime(node.input)
-    if isinstance(node, KeptGroups):
+    if isinstance(node, GroupSynopsis):
         return lifetime(node.input)
     if isinstance(node, AppendOnly):
         return _append_only(node)
@@ -78,7 +82,7 @@ def _combined(node: Node) -> Lifetime:
         return lifetime(node.left)
     if isinstance(node, Union):
         return Lifetime("as in its input", NEVER if pattern is Pattern.MONOTONIC else "as in its input")
-    if isinstance(node, GroupBy):
+    if isinstance(node, Grouping):
         return Lifetime("a change of the group", "the next change of the group replaces it")
     if isinstance(node, Limit):
         return Lifetime("when it is among the first", "a row that goes before it, or its own end")
@@ -96,7 +100,7 @@ def _append_only(node: AppendOnly) -> Lifetime:
     return Lifetime(lifetime(node.input).begin, end)
 
 
-def _windowed(node: Windowed) -> Lifetime:
+def _windowed(node: Windowed | SubWindows) -> Lifetime:
     below = lifetime(node.input)
     if isinstance(node.input, Stream) and node.input.lifetime is not None:
         return _cut(node.window, below.end)

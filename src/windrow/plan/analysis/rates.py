@@ -23,7 +23,6 @@ from windrow.plan.nodes import (
     Distinct,
     Except,
     Filter,
-    GroupBy,
     Intersect,
     Join,
     JoinKind,
@@ -38,8 +37,8 @@ from windrow.plan.nodes import (
     Windowed,
 )
 from windrow.plan.pattern import Pattern
+from windrow.plan.running_nodes import Grouping, GroupLookup, GroupSynopsis, SubWindows
 from windrow.plan.schema import unqualified
-from windrow.plan.synopsis_nodes import KeptGroups, LookedUpGroups
 from windrow.plan.windows import Latest, Now, Range, RangeAgo, Rows, RowsAgo, Window
 from windrow.types import BOOLEAN
 from windrow.units import SECOND
@@ -110,7 +109,7 @@ class Rates:
     def _estimate(self, node: Node) -> Estimate:
         if isinstance(node, Stream | Table):
             return self._source(node)
-        if isinstance(node, Windowed):
+        if isinstance(node, Windowed | SubWindows):
             return self._windowed(node)
         if isinstance(node, Filter):
             return self.of(node.input).scaled(self._selectivity(node.input, node.predicate))
@@ -122,7 +121,7 @@ class Rates:
             return _sum(self.of(node.left), self.of(node.right))
         if isinstance(node, Except | Intersect):
             return _by_value(self.of(node.left), self.of(node.right), isinstance(node, Except))
-        if isinstance(node, Distinct | GroupBy):
+        if isinstance(node, Distinct | Grouping):
             return self._distinct(node) if isinstance(node, Distinct) else self._grouped(node)
         if isinstance(node, Limit):
             below = self.of(node.input)
@@ -139,13 +138,13 @@ class Rates:
         rows = FOREVER if node.lifetime is None else rate * DEFAULT_LIFETIME
         return Estimate(rate, rows, measured is None or node.lifetime is not None)
 
-    def _windowed(self, node: Windowed) -> Estimate:
+    def _windowed(self, node: Windowed | SubWindows) -> Estimate:
         below = self.of(node.input)
         rows = FOREVER if gives_stream(node.input) else below.rows
         taken_back = below.rate if update_pattern(node) is Pattern.STR else 0.0
         return Estimate(below.rate, min(rows, self._in_view(node, below.rate)), below.assumed, taken_back)
 
-    def _in_view(self, node: Windowed, rate: float) -> float:
+    def _in_view(self, node: Windowed | SubWindows, rate: float) -> float:
         window, extent = node.window, node.window.extent
         if isinstance(extent, Range):
             return rate * extent.length / SECOND
@@ -249,7 +248,7 @@ class Rates:
         strict = update_pattern(node) is Pattern.STR
         return Estimate(rate, rows, below.assumed, rate if strict else 0.0)
 
-    def _grouped(self, node: GroupBy) -> Estimate:
+    def _grouped(self, node: Grouping) -> Estimate:
         """A periodic group-by gives each group once a refresh, any other on each change; the new replaces the old."""
         below = self.of(node.input)
         groups = min(below.rows, self._groups(node))
@@ -257,15 +256,15 @@ class Rates:
         rate = below.rate if slide is None else min(below.rate, groups * SECOND / slide)
         return Estimate(rate, groups, below.assumed, rate)
 
-    def groups(self, node: GroupBy | KeptGroups) -> float:
+    def groups(self, node: Grouping | GroupSynopsis) -> float:
         """How many different keys rows have."""
         keys = (key.expression for key in node.keys)
         return math.prod(self.distinct(node.input, key.name) for key in keys if isinstance(key, Column))
 
-    def _groups(self, node: Distinct | GroupBy) -> float:
+    def _groups(self, node: Distinct | Grouping) -> float:
         if isinstance(node, Distinct):
             return math.prod(self.distinct(node.input, name) for name in node.schema.names)
-        return self.groups(node.synopsis if isinstance(node, LookedUpGroups) else node)
+        return self.groups(node.synopsis if isinstance(node, GroupLookup) else node)
 
 
 def finite_rows(of: Estimate) -> float:
@@ -298,7 +297,7 @@ def _origin(node: Node, column: str) -> tuple[Stream | Table, str] | None:
             ),
             None,
         )
-    if isinstance(node, Project | GroupBy):
+    if isinstance(node, Project | Grouping):
         listed = node.columns if isinstance(node, Project) else node.keys
         source = next((named.expression for named in listed if named.name == column), None)
         return _origin(node.input, source.name) if isinstance(source, Column) else None

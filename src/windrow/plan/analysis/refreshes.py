@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from windrow.plan.nodes import Node, OutputStream, Stream, Windowed
-from windrow.plan.synopsis_nodes import RefreshedLookup
+from windrow.plan.running_nodes import PeriodicLookup, SubWindows
 from windrow.plan.windows import RowCount, Window
 
 
 def windows_below(node: Node) -> Iterator[Window]:
     """The windows that decide when this query refreshes; those below another stream decide for that stream."""
-    if isinstance(node, RefreshedLookup):
+    if isinstance(node, PeriodicLookup):
         yield node.question.window
-    if isinstance(node, Windowed):
+    if isinstance(node, Windowed | SubWindows):
         yield node.window
         if not isinstance(node.input, Stream):
             return

@@ -59,13 +59,13 @@ def is_summarised(node: GroupBy) -> bool:
 def gives_sub_windows(node: Node) -> bool:
     """Whether rows come and go in sub-windows, in the order in which they came."""
     below = window_below(node)
-    return below is not None and (counted_sub_windows(below) is not None or _slides_in_time(below.window))
+    return below is not None and (counted_sub_windows(below.window) is not None or _slides_in_time(below.window))
 
 
-def counted_sub_windows(node: Windowed) -> tuple[int, int] | None:
+def counted_sub_windows(window: Window) -> tuple[int, int] | None:
     """Rows in a sub-window and sub-windows in the window, where both are counted in rows."""
-    extent, slide = node.window.extent, node.window.slide
-    if not isinstance(slide, RowCount) or not isinstance(extent, Rows) or extent.partition or node.window.internal:
+    extent, slide = window.extent, window.slide
+    if not isinstance(slide, RowCount) or not isinstance(extent, Rows) or extent.partition or window.internal:
         return None
     return None if extent.count % slide.count else (slide.count, extent.count // slide.count)
 

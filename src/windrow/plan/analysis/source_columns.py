@@ -11,22 +11,9 @@ from typing import TypeGuard
 
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.expressions import Expression, columns_of
-from windrow.plan.nodes import (
-    Alias,
-    Exchange,
-    Filter,
-    GroupBy,
-    Join,
-    Node,
-    Project,
-    Sort,
-    Stream,
-    Windowed,
-    below_exchange,
-)
+from windrow.plan.nodes import Alias, Filter, GroupBy, Join, Node, Project, Sort, Stream, Windowed
+from windrow.plan.running_nodes import Exchange, SharedSlices, SlicePartials, WindowSynopsis, below_exchange
 from windrow.plan.schema import unqualified
-from windrow.plan.slice_nodes import MergeGroups, SharedSlices, SlicePartials
-from windrow.plan.synopsis_nodes import KeptSynopsis, LookedUpGroups
 
 Columns = frozenset[str]
 
@@ -72,18 +59,17 @@ def _used_below(node: Node, below: Node, used: Columns) -> Columns:
     return frozenset(below.schema.names)
 
 
-_Groups = GroupBy | SlicePartials | SharedSlices | KeptSynopsis
+_Groups = GroupBy | SlicePartials | SharedSlices | WindowSynopsis
 
 
 def _groups_rows(node: Node, below: Node) -> TypeGuard[_Groups]:
     """Whether a node computes keys and aggregates from rows, not from what was made of them before."""
-    of_parts = isinstance(node, MergeGroups | LookedUpGroups) or isinstance(below_exchange(below), SharedSlices)
-    return isinstance(node, _Groups) and not of_parts
+    return isinstance(node, _Groups) and not isinstance(below_exchange(below), SharedSlices)
 
 
 def _is_ordered(node: _Groups) -> bool:
     """Whether the order of rows may matter, in which all values break ties."""
-    if isinstance(node, KeptSynopsis) and node.by_rows:
+    if isinstance(node, WindowSynopsis) and node.by_rows:
         return True
     names = {named.call.function for named in node.aggregates}
     return bool(names & {"FIRST", "LAST"}) or not names <= AGGREGATES.keys()

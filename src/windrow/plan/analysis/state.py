@@ -24,7 +24,6 @@ from windrow.plan.nodes import (
     AppendOnly,
     Distinct,
     Except,
-    Exchange,
     Filter,
     GroupBy,
     Intersect,
@@ -39,7 +38,17 @@ from windrow.plan.nodes import (
     Windowed,
 )
 from windrow.plan.pattern import Pattern
-from windrow.plan.synopsis_nodes import GroupsLookup, KeptGroups, KeptJoin, KeptSynopsis, RefreshedLookup
+from windrow.plan.running_nodes import (
+    Exchange,
+    Grouping,
+    GroupSynopsis,
+    JoinSynopsis,
+    MergeGroups,
+    OnDemandLookup,
+    PeriodicLookup,
+    SubWindows,
+    WindowSynopsis,
+)
 from windrow.plan.windows import Latest, RowCount, Rows, RowsAgo
 from windrow.units import SECOND
 
@@ -97,18 +106,18 @@ def is_grouped(node: Node) -> bool:
     """One row a group: a new value replaces the old one."""
     if isinstance(node, Filter | Project | Alias | Sort | Exchange):
         return is_grouped(node.input)
-    return isinstance(node, GroupBy)
+    return isinstance(node, Grouping)
 
 
 def state_of(node: Node, rates: Rates) -> tuple[StateEntry, ...]:
     """What the operator must remember; empty for one that looks at each tuple once."""
-    if isinstance(node, KeptGroups):
+    if isinstance(node, GroupSynopsis):
         return (StateEntry("groups", Structure.SYNOPSIS, _kept_rows(node, rates)),)
-    if isinstance(node, RefreshedLookup):
+    if isinstance(node, PeriodicLookup):
         return (StateEntry("answer", Structure.GROUP_TABLE, rates.of(node).rows),)
-    if isinstance(node, GroupsLookup):
+    if isinstance(node, OnDemandLookup):
         return ()
-    if isinstance(node, Windowed):
+    if isinstance(node, Windowed | SubWindows):
         return _window_state(node, rates)
     if isinstance(node, Join | SemiJoin | AntiJoin):
         return _join_state(node, rates)
@@ -117,7 +126,7 @@ def state_of(node: Node, rates: Rates) -> tuple[StateEntry, ...]:
         return _stored("left", node, 0, rates), _stored("right", node, 1, rates), counters
     if isinstance(node, Distinct):
         return _distinct_state(node, rates)
-    if isinstance(node, GroupBy):
+    if isinstance(node, GroupBy | MergeGroups):
         return _group_state(node, rates)
     if isinstance(node, Limit):
         return (StateEntry("input", Structure.SORTED, rates.of(node.input).rows, input=0),)
@@ -138,16 +147,16 @@ def _append_only_state(node: AppendOnly, rates: Rates) -> tuple[StateEntry, ...]
 
 def view_of(node: Node, rates: Rates) -> StateEntry:
     """How the current answer of a whole plan is kept."""
-    is_kept = not any(isinstance(below, GroupsLookup) for below in node.walk())
+    is_kept = not any(isinstance(below, OnDemandLookup) for below in node.walk())
     return StateEntry("answer", structure_for(node) if is_kept else Structure.LOOKED_UP, rates.of(node).rows)
 
 
-def _kept_rows(node: KeptGroups, rates: Rates) -> float:
+def _kept_rows(node: GroupSynopsis, rates: Rates) -> float:
     """Positions of all groups: what came within the longest window, or one a group for what has none."""
     groups = rates.groups(node)
-    if isinstance(node, KeptJoin):
+    if isinstance(node, JoinSynopsis):
         return groups * rows_of(node.slices, node.difference)
-    assert isinstance(node, KeptSynopsis), node
+    assert isinstance(node, WindowSynopsis), node
     if not node.reach:
         return groups
     if node.by_rows:
@@ -162,15 +171,19 @@ def _stored(what: str, node: Node, place: int, rates: Rates, until: tuple[str, .
     return StateEntry(what, structure_for(below), rates.of(below).rows, until, input=place)
 
 
-def _window_state(node: Windowed, rates: Rates) -> tuple[StateEntry, ...]:
+def _window_state(node: Windowed | SubWindows, rates: Rates) -> tuple[StateEntry, ...]:
     """Time-based windows keep nothing: the end is a column of the tuple."""
     extent, rows = node.window.extent, rates.of(node).rows
     if isinstance(extent, Latest) or node.window.partition:
-        return (StateEntry("window", Structure.PARTITION_HASH, rows, _columns(closes_partitions(node)), input=0),)
+        return (StateEntry("window", Structure.PARTITION_HASH, rows, _closing_partitions(node), input=0),)
     if isinstance(extent, Rows | RowsAgo):
         held = float(extent.count if isinstance(extent, Rows) else extent.begin)
         return (StateEntry("window", Structure.FIFO, held, input=0),)
     return (StateEntry("window", Structure.FIFO, rows, input=0),) if isinstance(node.window.slide, RowCount) else ()
+
+
+def _closing_partitions(node: Windowed | SubWindows) -> tuple[str, ...]:
+    return _columns(closes_partitions(node)) if isinstance(node, Windowed) else ()
 
 
 def _join_state(node: Join | SemiJoin | AntiJoin, rates: Rates) -> tuple[StateEntry, ...]:
@@ -203,9 +216,9 @@ def _distinct_state(node: Distinct, rates: Rates) -> tuple[StateEntry, ...]:
     return output, StateEntry("auxiliary output", Structure.CALENDAR_QUEUE, rows)
 
 
-def _group_state(node: GroupBy, rates: Rates) -> tuple[StateEntry, ...]:
+def _group_state(node: GroupBy | MergeGroups, rates: Rates) -> tuple[StateEntry, ...]:
     """The input is kept when something of it can end: its values must be taken out again."""
-    until = _columns(closes_groups(node))
+    until = _columns(closes_groups(node)) if isinstance(node, GroupBy) else ()
     groups = StateEntry("groups", Structure.GROUP_TABLE, rates.of(node).rows, until)
     if update_pattern(node.input) is not Pattern.MONOTONIC:
         return groups, _stored("input", node, 0, rates)

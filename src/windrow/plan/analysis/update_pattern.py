@@ -19,30 +19,36 @@ from windrow.plan.nodes import (
     AppendOnly,
     Distinct,
     Except,
-    Exchange,
     Filter,
-    GroupBy,
     Intersect,
     Join,
     JoinKind,
     Limit,
     Node,
-    Numbered,
     OutputKind,
     OutputStream,
     Project,
     SemiJoin,
     Sort,
-    Stamped,
     Stream,
     Table,
     Union,
     Windowed,
-    WithEnd,
 )
 from windrow.plan.pattern import Pattern
-from windrow.plan.slice_nodes import LastSubWindows, SharedSlices, SlicePartials, SliceSummaries
-from windrow.plan.synopsis_nodes import KeptGroups
+from windrow.plan.running_nodes import (
+    Exchange,
+    Grouping,
+    GroupSynopsis,
+    LastSubWindows,
+    Numbered,
+    SharedSlices,
+    SlicePartials,
+    SliceSummaries,
+    Stamped,
+    SubWindows,
+    WithEnd,
+)
 from windrow.plan.windows import Now, Range, RangeAgo, RowCount
 
 PatternOf = Callable[[Node], Pattern]
@@ -61,7 +67,7 @@ def _external_pattern(node: Node) -> Pattern:
         own = update_pattern(node)
         # A part that may go on when the rows that brought it have ended is watched until it ends.
         return own if own is Pattern.MONOTONIC or joins_and_unites(node) else Pattern.STR
-    if isinstance(node, Windowed | GroupBy | Intersect):
+    if isinstance(node, Windowed | SubWindows | Grouping | Intersect):
         return Pattern.MONOTONIC  # those over external windows too are refused
     if isinstance(node, SemiJoin):
         ends = max(_external_pattern(node.left), _presence(node.right))
@@ -79,11 +85,11 @@ def _derive(node: Node, of: PatternOf) -> Pattern:
         return Pattern.MONOTONIC if node.lifetime is None else Pattern.WK
     if isinstance(node, Table):
         return Pattern.STR if node.retroactive else Pattern.MONOTONIC
-    if isinstance(node, Windowed):
+    if isinstance(node, Windowed | SubWindows):
         return _windowed(node)
     if isinstance(node, Filter | Project | Alias | Sort | WithEnd | Exchange | Stamped):
         return of(node.input)
-    if isinstance(node, SlicePartials | SharedSlices | SliceSummaries | KeptGroups):
+    if isinstance(node, SlicePartials | SharedSlices | SliceSummaries | GroupSynopsis):
         return of(node.input)
     if isinstance(node, AppendOnly):
         return _external_pattern(node.input)
@@ -98,7 +104,7 @@ def _derive(node: Node, of: PatternOf) -> Pattern:
         # Of copies that are counted nobody knows which one ends first.
         is_counted = isinstance(node, Intersect) and node.all and found is not Pattern.MONOTONIC
         return Pattern.STR if is_counted else found
-    assert isinstance(node, Except | GroupBy | Limit | Numbered | LastSubWindows), node
+    assert isinstance(node, Except | Grouping | Limit | Numbered | LastSubWindows), node
     return Pattern.STR
 
 
@@ -110,7 +116,7 @@ def _output(node: OutputStream, of: PatternOf) -> Pattern:
     return max(Pattern.WK, below) if node.restore else below
 
 
-def _windowed(node: Windowed) -> Pattern:
+def _windowed(node: Windowed | SubWindows) -> Pattern:
     window = node.window
     own = Pattern.WKS if window.is_time_based else Pattern.MONOTONIC if window.is_open else Pattern.STR
     stays = gives_stream(node.input) or isinstance(node.input, AppendOnly)  # WSTREAM: whatever is below

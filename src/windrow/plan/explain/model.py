@@ -11,8 +11,9 @@ from windrow.plan.analysis.rates import Estimate, Rates, Statistics
 from windrow.plan.analysis.state import StateEntry, state_of, view_of
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.explain.operators import aggregate_notes, describe_operator, operator_name
-from windrow.plan.nodes import Exchange, Node, Table
+from windrow.plan.nodes import Node, Table
 from windrow.plan.pattern import Pattern
+from windrow.plan.running_nodes import Exchange
 
 
 @dataclass(frozen=True)

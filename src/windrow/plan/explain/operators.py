@@ -13,7 +13,6 @@ from windrow.plan.nodes import (
     AppendOnly,
     Distinct,
     Except,
-    Exchange,
     Filter,
     GroupBy,
     Intersect,
@@ -21,36 +20,36 @@ from windrow.plan.nodes import (
     JoinKind,
     Limit,
     Node,
-    Numbered,
     OutputStream,
     Project,
     SemiJoin,
     Sort,
-    Stamped,
     Stream,
     Table,
     Union,
     Windowed,
-    WithEnd,
 )
 from windrow.plan.pattern import Pattern
 from windrow.plan.printer import ExpressionPrinter, aggregate_text, expression_text, sort_key_text, window_text
-from windrow.plan.slice_nodes import (
+from windrow.plan.running_nodes import (
+    Exchange,
+    Grouping,
+    GroupSynopsis,
+    JoinLookup,
+    JoinSynopsis,
     LastSubWindows,
     MergeGroups,
+    Numbered,
+    PeriodicLookup,
+    PeriodicSynopsis,
     SharedSlices,
     SlicePartials,
     SliceSummaries,
-    SubWindowed,
-)
-from windrow.plan.synopsis_nodes import (
-    JoinLookup,
-    KeptGroups,
-    KeptJoin,
-    KeptSynopsis,
-    RefreshedLookup,
-    RefreshedSynopsis,
+    Stamped,
+    SubWindows,
     WindowLookup,
+    WindowSynopsis,
+    WithEnd,
 )
 from windrow.units import format_duration, format_timestamp
 
@@ -72,15 +71,15 @@ _NAMES: dict[type[Node], str] = {
     SlicePartials: "SlicePartials",
     SharedSlices: "SharedSlices",
     SliceSummaries: "SliceSummaries",
-    SubWindowed: "SubWindows",
+    SubWindows: "SubWindows",
     LastSubWindows: "LastSubWindows",
     MergeGroups: "MergeGroups",
-    KeptSynopsis: "Synopsis",
-    KeptJoin: "JoinSynopsis",
+    WindowSynopsis: "Synopsis",
+    JoinSynopsis: "JoinSynopsis",
     JoinLookup: "Lookup",
-    RefreshedSynopsis: "Synopsis",
+    PeriodicSynopsis: "Synopsis",
     WindowLookup: "Lookup",
-    RefreshedLookup: "Lookup",
+    PeriodicLookup: "Lookup",
     Sort: "Sort",
     Limit: "Limit",
     AppendOnly: "AppendOnly",
@@ -100,7 +99,7 @@ def describe_operator(node: Node) -> str:
     """What this operator does, in the words of CQL."""
     if isinstance(node, Stream | Table):
         return _source(node)
-    if isinstance(node, Windowed):
+    if isinstance(node, Windowed | SubWindows):
         return window_text(node.window)
     if isinstance(node, Filter):
         return _printer(node.input).text(node.predicate)
@@ -113,18 +112,18 @@ def describe_operator(node: Node) -> str:
         return _join(node)
     if isinstance(node, SemiJoin | AntiJoin):
         return _exists(node)
-    if isinstance(node, RefreshedLookup):
+    if isinstance(node, PeriodicLookup):
         return f"{_group_by(node)} over {window_text(node.question.window)}"
     if isinstance(node, WindowLookup):
         return f"{_group_by(node)} over {window_text(node.window)}"
     if isinstance(node, JoinLookup):
         return f"{_group_by(node)} over {' and '.join(map(window_text, node.windows))}"
-    if isinstance(node, KeptJoin):
+    if isinstance(node, JoinSynopsis):
         apart = f", two windows up to {node.difference} apart" if node.difference else ""
         return f"{_group_by(node)} in {node.slices} slices of {format_duration(node.slice)}{apart}"
     if isinstance(node, SharedSlices):
         return f"{_group_by(node)} in slices of {format_duration(node.width)}"
-    if isinstance(node, GroupBy | SlicePartials | SliceSummaries | KeptGroups):
+    if isinstance(node, Grouping | SlicePartials | SliceSummaries | GroupSynopsis):
         return _group_by(node)
     if isinstance(node, LastSubWindows):
         return window_text(node.window.window)
@@ -144,7 +143,7 @@ def _printer(below: Node) -> ExpressionPrinter:
     """Over a group-by, keys and aggregates are printed as what they are."""
     while isinstance(below, Filter):
         below = below.input
-    if not isinstance(below, GroupBy):
+    if not isinstance(below, Grouping):
         return ExpressionPrinter()
     keys = {key.name: key.expression for key in below.keys}
     return ExpressionPrinter({**keys, **{named.name: named.call for named in below.aggregates}})
@@ -179,7 +178,7 @@ def _exists(node: SemiJoin | AntiJoin) -> str:
     return f"{word} {' AND '.join(parts)}".strip()
 
 
-def _group_by(node: GroupBy | SlicePartials | SharedSlices | SliceSummaries | KeptGroups) -> str:
+def _group_by(node: Grouping | SlicePartials | SharedSlices | SliceSummaries | GroupSynopsis) -> str:
     keys = ", ".join(expression_text(key.expression) for key in node.keys)
     aggregates = ", ".join(aggregate_text(named.call) for named in node.aggregates)
     return " computes ".join(part for part in (keys or "all rows", aggregates) if part)
@@ -187,17 +186,17 @@ def _group_by(node: GroupBy | SlicePartials | SharedSlices | SliceSummaries | Ke
 
 def aggregate_notes(node: Node) -> tuple[str, ...]:
     """How aggregates are kept when rows leave or to be looked up, and what is certain about approximate ones."""
-    if isinstance(node, KeptGroups):
+    if isinstance(node, GroupSynopsis):
         given = zip(node.aggregates, node.reasons, strict=True)
         return tuple(f"{aggregate_text(named.call)} in {reason}" for named, reason in given)
-    if not isinstance(node, GroupBy):
+    if not isinstance(node, Grouping):
         return ()
     users = (named.call.user for named in node.aggregates)
     own = (user.description for user in users if user is not None)
     return tuple(dict.fromkeys((*own, *slice_notes(node), *_left_out(node))))
 
 
-def _left_out(node: GroupBy) -> Iterator[str]:
+def _left_out(node: Grouping) -> Iterator[str]:
     """Rows that are kept for others, and that are older than the query."""
     if isinstance(node, WindowLookup) and node.since is not None:
         yield f"rows from before {format_timestamp(node.since)} are not in its windows"

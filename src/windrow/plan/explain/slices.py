@@ -8,12 +8,12 @@ from windrow.plan.analysis.bounds import bound_of, kept_for
 from windrow.plan.analysis.slices import SliceForm, is_sliced, slice_form
 from windrow.plan.nodes import GroupBy
 from windrow.plan.printer import aggregate_text
-from windrow.plan.slice_nodes import MergeGroups
+from windrow.plan.running_nodes import Grouping, MergeGroups
 
 
-def slice_notes(node: GroupBy) -> Iterator[str]:
+def slice_notes(node: Grouping) -> Iterator[str]:
     """A line for each aggregate that is approximate, or exact from counters of slices."""
-    from_slices = isinstance(node, MergeGroups) or is_sliced(node)
+    from_slices = isinstance(node, MergeGroups) or (isinstance(node, GroupBy) and is_sliced(node))
     for named in node.aggregates:
         bound = bound_of(node, named.call)
         if bound is not None:

@@ -16,7 +16,7 @@ from windrow.physical.lower import Lowering
 from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Node
 from windrow.plan.rewrite import bottom_up
-from windrow.plan.synopsis_nodes import KeptGroups
+from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.lookups.answering import LookedUp
 from windrow.runtime.lookups.held import Held, held_by
@@ -85,7 +85,7 @@ class Lookups:
         (alone,) = self._session.looked_up([plan])
         return LookedUp(alone, self._dictionary), self._empty(alone)
 
-    def synopses(self) -> dict[KeptGroups, Held]:
+    def synopses(self) -> dict[GroupSynopsis, Held]:
         """All that windows can be looked up in, what has rows from long ago first."""
         running = self._running()
         split = ((plans, self._later(plans, start, running)) for (start, _), plans in self._new.items())
@@ -100,16 +100,16 @@ class Lookups:
         kept = self._watching.get(state)
         if kept is None:
             return found.plan
-        return bottom_up(found.plan, lambda node: kept.plan if isinstance(node, KeptGroups) else None)
+        return bottom_up(found.plan, lambda node: kept.plan if isinstance(node, GroupSynopsis) else None)
 
-    def _running(self) -> dict[KeptGroups, str]:
+    def _running(self) -> dict[GroupSynopsis, str]:
         """The synopses that are kept, the oldest first, and of equal ones the oldest; each with a query over it."""
-        found: dict[KeptGroups, str] = {}
+        found: dict[GroupSynopsis, str] = {}
         for name in sorted(self._queries, key=self._dataflow.start_of):
             found.setdefault(self._queries[name].synopsis, name)
         return found
 
-    def _later(self, plans: Mapping[str, Node], start: int, running: Collection[KeptGroups]) -> dict[str, Node]:
+    def _later(self, plans: Mapping[str, Node], start: int, running: Collection[GroupSynopsis]) -> dict[str, Node]:
         """Those that are looked up in what runs."""
         found = {name: over_running(plan, start, running) for name, plan in plans.items()}
         return {name: plan for name, plan in found.items() if plan is not None}

@@ -11,7 +11,7 @@ from windrow.errors import WindrowError
 from windrow.physical.lower import Lowering
 from windrow.physical.physical_node import LOOKED_UP, PhysicalNode
 from windrow.plan.nodes import Limit, Node, Sort
-from windrow.plan.synopsis_nodes import GroupsLookup, JoinLookup, WindowLookup
+from windrow.plan.running_nodes import JoinLookup, OnDemandLookup, WindowLookup
 from windrow.runtime.bounds import with_bounds
 from windrow.runtime.lookups.held import Held
 from windrow.runtime.lookups.join_lookups import AskingJoin
@@ -25,7 +25,7 @@ class LookedUp:
 
     def __init__(self, plan: Node, dictionary: Dictionary) -> None:
         self.plan = plan
-        lookup = next(node for node in plan.walk() if isinstance(node, GroupsLookup))
+        lookup = next(node for node in plan.walk() if isinstance(node, OnDemandLookup))
         self.synopsis = lookup.synopsis
         self._asking = _asking(lookup)
         self.order = plan.keys if isinstance(plan, Sort | Limit) else ()
@@ -47,7 +47,7 @@ class LookedUp:
         return self._asking.earliest(held, final)
 
 
-def _asking(lookup: GroupsLookup) -> AskingWindow | AskingJoin:
+def _asking(lookup: OnDemandLookup) -> AskingWindow | AskingJoin:
     if isinstance(lookup, JoinLookup):
         return AskingJoin(lookup)
     assert isinstance(lookup, WindowLookup), lookup

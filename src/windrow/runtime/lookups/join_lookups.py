@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from windrow.batch import Batch
 from windrow.operators.synopses.maintain_join import JoinQuestion, JoinSummaries, MaintainJoinSynopsis
-from windrow.plan.synopsis_nodes import JoinLookup
+from windrow.plan.running_nodes import JoinLookup
 from windrow.plan.windows import Range
 from windrow.runtime.lookups.held import Held
 from windrow.units import FOREVER

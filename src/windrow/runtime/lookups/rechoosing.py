@@ -15,7 +15,7 @@ from windrow.physical.synopses import kept_in
 from windrow.plan.aggregates import traits_of
 from windrow.plan.analysis.lookups import synopses_of
 from windrow.plan.analysis.synopses import Choice, SynopsisKind, Watch, Workload
-from windrow.plan.synopsis_nodes import KeptSynopsis
+from windrow.plan.running_nodes import WindowSynopsis
 
 BETWEEN_LOOKS = 10_000  # elements and lookups together
 
@@ -23,7 +23,7 @@ BETWEEN_LOOKS = 10_000  # elements and lookups together
 class Rechoosing:
     """Watches one synopsis; `plan` says how it is to be kept."""
 
-    def __init__(self, plan: KeptSynopsis) -> None:
+    def __init__(self, plan: WindowSynopsis) -> None:
         self.plan = plan
         self._elements = self._lookups = 0
         self._windows: dict[LookupWindow, int] = {}

@@ -13,7 +13,7 @@ from windrow.operators.synopses.maintain_join import JoinSummaries
 from windrow.physical.synopses import join_kind
 from windrow.plan.aggregates import traits_of
 from windrow.plan.analysis.join_synopses import JoinSynopsisKind, JoinWatch, JoinWorkload
-from windrow.plan.synopsis_nodes import KeptGroups, KeptJoin, KeptSynopsis
+from windrow.plan.running_nodes import GroupSynopsis, JoinSynopsis, WindowSynopsis
 from windrow.runtime.lookups import rechoosing
 from windrow.runtime.lookups.rechoosing import Rechoosing
 
@@ -21,7 +21,7 @@ from windrow.runtime.lookups.rechoosing import Rechoosing
 class RechoosingJoin:
     """Watches one join synopsis; `plan` says how it is to be kept."""
 
-    def __init__(self, plan: KeptJoin) -> None:
+    def __init__(self, plan: JoinSynopsis) -> None:
         self.plan = plan
         self._pairs = self._lookups = self._slices = 0
         given = zip(plan.aggregates, plan.kinds, strict=True)
@@ -57,9 +57,9 @@ class RechoosingJoin:
         self.plan = replace(self.plan, kinds=tuple(kinds), reasons=tuple(reasons))
 
 
-def rechoosing_of(plan: KeptGroups) -> Rechoosing | RechoosingJoin:
+def rechoosing_of(plan: GroupSynopsis) -> Rechoosing | RechoosingJoin:
     """What watches a synopsis."""
-    if isinstance(plan, KeptJoin):
+    if isinstance(plan, JoinSynopsis):
         return RechoosingJoin(plan)
-    assert isinstance(plan, KeptSynopsis), plan
+    assert isinstance(plan, WindowSynopsis), plan
     return Rechoosing(plan)

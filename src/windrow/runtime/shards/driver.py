@@ -28,7 +28,7 @@ from windrow.plan.explain import Distribution
 from windrow.plan.nodes import Node
 from windrow.plan.pattern import Pattern
 from windrow.plan.rewrite import bottom_up
-from windrow.plan.synopsis_nodes import KeptGroups
+from windrow.plan.running_nodes import GroupSynopsis
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.engine import Engine
 from windrow.runtime.lookups.answering import LookedUp, answer_at, newest_answer
@@ -137,7 +137,7 @@ class Driver(Engine):
 
     def lookup(self, cql: str, at: int | None = None) -> pa.Table:
         """The answer of a query at once, from a synopsis that is kept for others: any window that it covers."""
-        running: dict[KeptGroups, RunningQuery] = {}  # what has rows from long ago first
+        running: dict[GroupSynopsis, RunningQuery] = {}  # what has rows from long ago first
         for one in sorted(self._plan.queries, key=lambda query: query.start):
             if one.lookup is not None:
                 running.setdefault(synopsis_below(one.lookup), one)
@@ -453,7 +453,7 @@ class Driver(Engine):
         if query.lookup is None:
             return query.plan
         kept = self._summaries.kept_as(query)
-        return bottom_up(query.lookup, lambda node: kept if isinstance(node, KeptGroups) else None)
+        return bottom_up(query.lookup, lambda node: kept if isinstance(node, GroupSynopsis) else None)
 
     def columns_read(self, stream: StreamEntry) -> list[str]:
         """The columns of a stream that the queries read, and those that place its rows in time."""

@@ -22,8 +22,8 @@ from windrow.physical.lower import Lowering
 from windrow.physical.physical_node import PhysicalNode, plan_digest
 from windrow.physical.strategy import Strategy
 from windrow.plan.explain.operators import describe_operator
-from windrow.plan.nodes import Exchange, GroupBy, Node, Stream, Table, Windowed
-from windrow.plan.synopsis_nodes import KeptGroups, KeptSynopsis, WindowLookup
+from windrow.plan.nodes import Node, Stream, Table, Windowed
+from windrow.plan.running_nodes import Exchange, Grouping, GroupSynopsis, SubWindows, WindowLookup, WindowSynopsis
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.modes import Mode, usual_mode
 from windrow.runtime.sinks import SinkForm, sink_form
@@ -166,7 +166,7 @@ class Graph:
     def aggregates(self) -> dict[str, UserAggregate]:
         """Those of the user's own that are called."""
         nodes = (node for query in self.plan.queries for node in query.plan.walk())
-        groupings = (node for node in nodes if isinstance(node, GroupBy | KeptGroups))
+        groupings = (node for node in nodes if isinstance(node, Grouping | GroupSynopsis))
         calls = (named.call for node in groupings for named in node.aggregates)
         return {call.user.name: call.user for call in calls if call.user is not None}
 
@@ -193,9 +193,9 @@ def _name(start: int, node: PhysicalNode) -> str:
 
 
 def _counts_rows(plan: Node) -> bool:
-    if isinstance(plan, KeptSynopsis):
+    if isinstance(plan, WindowSynopsis):
         return plan.by_rows
-    return isinstance(plan, Windowed) and not (plan.window.is_time_based or plan.window.is_open)
+    return isinstance(plan, Windowed | SubWindows) and not (plan.window.is_time_based or plan.window.is_open)
 
 
 def _with_consumers(root: PhysicalNode) -> Iterator[tuple[PhysicalNode, PhysicalNode]]:

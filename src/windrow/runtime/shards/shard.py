@@ -19,7 +19,8 @@ from windrow.batch.shards import Shard
 from windrow.batch.transport import from_bytes, to_bytes
 from windrow.physical.closings import closings_of
 from windrow.physical.physical_node import contents_of
-from windrow.plan.nodes import Stream, below_exchange
+from windrow.plan.nodes import Stream
+from windrow.plan.running_nodes import below_exchange
 from windrow.runtime.final_refreshes import refreshed, refreshes_to_arrow
 from windrow.runtime.intake import Aside, contradiction
 from windrow.runtime.modes import Mode, told_as

@@ -11,7 +11,7 @@ from windrow.batch.shards import Shard
 from windrow.operators.synopses.maintain_join import JoinSummaries
 from windrow.operators.synopses.maintain_synopsis import Summaries
 from windrow.physical.lower import Lowering
-from windrow.plan.synopsis_nodes import KeptGroups
+from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.lookups import rechoosing
 from windrow.runtime.lookups.held import Held, held_by
 from windrow.runtime.lookups.rechoosing import Rechoosing
@@ -28,13 +28,13 @@ class SummariesOfShards:
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._batch = -1
-        self._held: dict[tuple[KeptGroups, int], list[Held]] = {}
-        self._forms: dict[tuple[KeptGroups, int], Rechoosing | RechoosingJoin] = {}
+        self._held: dict[tuple[GroupSynopsis, int], list[Held]] = {}
+        self._forms: dict[tuple[GroupSynopsis, int], Rechoosing | RechoosingJoin] = {}
 
     def of(self, query: RunningQuery, plan: RunningPlan, last: Commit | None, memory: float) -> list[Held]:
         """What the shards hold for a query, of which so many bytes may be in memory; without keys one has it all."""
         synopsis = query.plan
-        assert isinstance(synopsis, KeptGroups), query
+        assert isinstance(synopsis, GroupSynopsis), query
         if last is None or all(one.statement != query.statement for one in plan.queries):
             return [held_by(Lowering(Dictionary()).lower(synopsis))]
         if last.number != self._batch:
@@ -57,12 +57,12 @@ class SummariesOfShards:
             ]
         return self._held[key]
 
-    def kept_as(self, query: RunningQuery) -> KeptGroups:
+    def kept_as(self, query: RunningQuery) -> GroupSynopsis:
         """The synopsis of a query in the form that questions find it in."""
-        assert isinstance(query.plan, KeptGroups), query
+        assert isinstance(query.plan, GroupSynopsis), query
         return self._forms.setdefault((query.plan, query.start), rechoosing_of(query.plan)).plan
 
-    def _reconsider(self, key: tuple[KeptGroups, int], memory: float) -> None:
+    def _reconsider(self, key: tuple[GroupSynopsis, int], memory: float) -> None:
         """What has another form from now on is read again."""
         states = [state for _, state in self._held.get(key, ())]
         form = self._forms.get(key)

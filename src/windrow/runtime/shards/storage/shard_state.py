@@ -21,7 +21,7 @@ from windrow.batch.shards import Shard
 from windrow.errors import CheckpointError
 from windrow.physical.lower import Lowering
 from windrow.plan.nodes import Stream
-from windrow.plan.synopsis_nodes import KeptGroups
+from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.lookups.held import Held, held_by, holds_summaries
 from windrow.runtime.shards import messages
 from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion
@@ -181,7 +181,7 @@ def read_answer(folder: Folder, version: ShardVersion, query: str, types: Sequen
 
 
 def read_summaries(
-    folder: Folder, version: ShardVersion, plan: RunningPlan, query: RunningQuery, kept: KeptGroups, shard: Shard
+    folder: Folder, version: ShardVersion, plan: RunningPlan, query: RunningQuery, kept: GroupSynopsis, shard: Shard
 ) -> Held:
     """The synopsis that a query is looked up in, as it is on a shard; empty before its first batch.
 

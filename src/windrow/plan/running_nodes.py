@@ -1,0 +1,299 @@
+"""The nodes that only say how a plan runs: put into it when queries start, and never written by anybody.
+
+    parts of results     WithEnd, Numbered, Stamped
+    shards               Exchange
+    slices               SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, MergeGroups
+    synopses             WindowSynopsis, JoinSynopsis, PeriodicSynopsis
+    what asks synopses   WindowLookup, JoinLookup, PeriodicLookup
+
+None of them is a kind of a logical node: who handles nodes names each of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from windrow.plan.expressions import Expression, Named, NamedAggregate, columns_of
+from windrow.plan.nodes import GroupBy, Node, grouped_schema, plan_node, require_columns
+from windrow.plan.schema import Field, Schema
+from windrow.plan.windows import Window
+from windrow.types import BIGINT, TIMESTAMP
+
+
+@plan_node
+class WithEnd(Node):
+    """The input with a column that holds each result's end, null when there is none.
+
+    This node and the next follow external parts through a query with INTERNAL windows. `slide` is how far apart the
+    query's refreshes are.
+    """
+
+    input: Node
+    name: str
+    slide: int | None = None
+
+    def _derive_schema(self) -> Schema:
+        return self.input.schema + Schema((Field(self.name, TIMESTAMP),))
+
+
+@plan_node
+class Numbered(Node):
+    """The input with a column that tells its results apart, for results whose end is not known."""
+
+    input: Node
+    name: str
+    slide: int | None = None
+
+    def _derive_schema(self) -> Schema:
+        return self.input.schema + Schema((Field(self.name, BIGINT),))
+
+
+@plan_node
+class Stamped(Node):
+    """An append-only input with a column that holds the time at which each row came."""
+
+    input: Node
+    name: str
+
+    def _derive_schema(self) -> Schema:
+        return self.input.schema + Schema((Field(self.name, TIMESTAMP),))
+
+
+@plan_node
+class Exchange(Node):
+    """Rows move to the shard that the values of the keys belong to, or all to one; `stage` is where they arrive.
+
+    It changes nothing about an answer, only where it is computed. Plans that run in one process have none.
+    """
+
+    input: Node
+    keys: tuple[Expression, ...]
+    stage: int
+
+    def __post_init__(self) -> None:
+        for key in self.keys:
+            require_columns(self, columns_of(key), self.input.schema)
+
+
+def below_exchange(node: Node) -> Node:
+    """What a node is apart from where it is computed."""
+    return below_exchange(node.input) if isinstance(node, Exchange) else node
+
+
+@plan_node
+class SlicePartials(Node):
+    """The rows of a group that begin and end together as one row of partial results."""
+
+    input: Node
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+    partials: tuple[Field, ...]
+
+    def _derive_schema(self) -> Schema:
+        return Schema(tuple(Field(key.name, key.expression.type) for key in self.keys) + self.partials)
+
+
+@plan_node
+class SharedSlices(Node):
+    """Rows of a group within the same `width` of time as one row of partial results, below windows that share them.
+
+    The input is a stream, or shared slices whose width divides this one.
+    """
+
+    input: Node
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+    partials: tuple[Field, ...]
+    width: int
+
+    def _derive_schema(self) -> Schema:
+        return Schema(tuple(Field(key.name, key.expression.type) for key in self.keys) + self.partials)
+
+
+@plan_node
+class SliceSummaries(Node):
+    """Slices that are complete, with the counters of their values cut to what is kept of them."""
+
+    input: Node
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+
+
+@plan_node
+class SubWindows(Node):
+    """A window of rows that moves on by rows: its rows, a complete sub-window at a time, and not yet their ends."""
+
+    input: Node
+    window: Window
+
+    def __post_init__(self) -> None:
+        assert not self.window.partition, self.window
+
+
+@plan_node
+class LastSubWindows(Node):
+    """Rows made of sub-windows, which leave when enough sub-windows of the window have followed."""
+
+    input: Node
+    window: SubWindows
+
+
+@plan_node
+class MergeGroups(Node):
+    """The groups of partial results: keys and aggregates are those of the rows that the partials stand for."""
+
+    input: Node
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+
+    def __post_init__(self) -> None:
+        require_columns(self, frozenset(key.name for key in self.keys), self.input.schema)
+
+    def _derive_schema(self) -> Schema:
+        return grouped_schema(self.keys, self.aggregates)
+
+
+@plan_node
+class GroupSynopsis(Node):
+    """Groups as summaries of their rows, in which windows are looked up.
+
+    It belongs to all queries that look something up in it: `aggregates` are those of all of them, `kinds` says how each
+    is kept and `reasons` why so.
+    """
+
+    input: Node
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+    kinds: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+    def _derive_schema(self) -> Schema:
+        return grouped_schema(self.keys, self.aggregates)
+
+
+@plan_node
+class WindowSynopsis(GroupSynopsis):
+    """Of rows of a stream.
+
+    Windows begin at most `reach` back, in time or with `by_rows` in rows of a group, and begin and end at multiples of
+    `slice` when it is not 0. Thresholds are asked of the aggregates in `indexed`.
+    """
+
+    reach: int
+    by_rows: bool = False
+    slice: int = 0
+    indexed: tuple[str, ...] = ()
+
+
+@plan_node
+class JoinSynopsis(GroupSynopsis):
+    """Of the pairs of a join of two windows that are refreshed together, every `slide`.
+
+    `times` are those of the two rows of a pair. Windows are at most as long as `lengths`, by multiples of `slice`, and
+    the two of a query differ by at most `difference` of these.
+    """
+
+    times: tuple[Expression, Expression]
+    lengths: tuple[int, int]
+    slide: int
+    slice: int
+    difference: int
+
+    def __post_init__(self) -> None:
+        for time in self.times:
+            require_columns(self, columns_of(time), self.input.schema)
+
+    @property
+    def slices(self) -> int:
+        """How many the longer window has."""
+        return max(self.lengths) // self.slice
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Only groups whose aggregate is above the bound, or below it, are asked for; bounds count the smallest unit."""
+
+    aggregate: str
+    above: bool
+    bound: int
+
+
+@dataclass(frozen=True)
+class PeriodicQuestion:
+    """What a query asks a synopsis at each refresh of its window: aggregates by their names there, with a threshold."""
+
+    window: Window
+    aggregates: tuple[str, ...]
+    threshold: Threshold
+
+
+@plan_node
+class PeriodicSynopsis(WindowSynopsis):
+    """A synopsis that is asked at refreshes."""
+
+    questions: tuple[PeriodicQuestion, ...] = ()
+
+
+@plan_node
+class GroupLookup(Node):
+    """Groups that a synopsis gives."""
+
+    input: Node
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.input, GroupSynopsis), self.input
+
+    def _derive_schema(self) -> Schema:
+        return grouped_schema(self.keys, self.aggregates)
+
+    @property
+    def synopsis(self) -> GroupSynopsis:
+        assert isinstance(self.input, GroupSynopsis), self.input
+        return self.input
+
+
+@plan_node
+class PeriodicLookup(GroupLookup):
+    """The groups that may pass a threshold, at each refresh."""
+
+    question: PeriodicQuestion
+
+
+@plan_node
+class OnDemandLookup(GroupLookup):
+    """At the moment somebody asks."""
+
+
+@plan_node
+class WindowLookup(OnDemandLookup):
+    """The groups of a window; `since` is the start of a query that came when the synopsis had older rows already."""
+
+    window: Window
+    threshold: Threshold | None = None
+    since: int | None = None
+
+    @property
+    def synopsis(self) -> WindowSynopsis:
+        below = super().synopsis
+        assert isinstance(below, WindowSynopsis), below
+        return below
+
+
+@plan_node
+class JoinLookup(OnDemandLookup):
+    """The groups of a join of two windows."""
+
+    windows: tuple[Window, Window]
+
+    @property
+    def synopsis(self) -> JoinSynopsis:
+        below = super().synopsis
+        assert isinstance(below, JoinSynopsis), below
+        return below
+
+
+# One row a group, however it is computed.
+Grouping: TypeAlias = GroupBy | MergeGroups | GroupLookup
