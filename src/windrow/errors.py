@@ -30,8 +30,13 @@ __all__ = [
     "PlanError",
     "Span",
     "WindrowError",
+    "all_names",
+    "close_names",
+    "did_you_mean",
     "nearest",
 ]
+
+_MOST_LISTED = 16  # names that a reader takes in at a glance
 
 
 class WindrowError(Exception):
@@ -129,14 +134,29 @@ class PlanError(WindrowError):
     """A plan that breaks a rule of plans."""
 
 
+def close_names(name: str, known: Iterable[str]) -> list[str]:
+    """At most three known names that a misspelt one may stand for."""
+    by_folded = {known_name.lower(): known_name for known_name in sorted(set(known), key=str.lower)}
+    return [by_folded[match] for match in difflib.get_close_matches(name.lower(), list(by_folded), n=3, cutoff=0.6)]
+
+
+def did_you_mean(close: Iterable[str]) -> str:
+    return f"did you mean {' or '.join(close)}?"
+
+
+def all_names(known: Iterable[str], what: str) -> str:
+    """A hint that lists what there is."""
+    return f"{what} here: {', '.join(sorted(set(known), key=str.lower))}"
+
+
 def nearest(name: str, known: Iterable[str], what: str) -> str:
-    """A hint for an unknown name: the nearest known ones, else all of them."""
-    names = sorted(set(known), key=str.lower)
+    """A hint for an unknown name: the names close to it, else all unless they are too many."""
+    names = set(known)
     if not names:
         return f"there are no {what} yet"
-    by_folded = {known_name.lower(): known_name for known_name in names}
-    close = difflib.get_close_matches(name.lower(), list(by_folded), n=3, cutoff=0.6)
+    close = close_names(name, names)
     if close:
-        return f"did you mean {' or '.join(by_folded[match] for match in close)}?"
-    shown = ", ".join(names[:16]) + (", ..." if len(names) > 16 else "")
-    return f"{what} here: {shown}"
+        return did_you_mean(close)
+    if len(names) <= _MOST_LISTED:
+        return all_names(names, what)
+    return f"none of the {len(names)} {what} has a name like it"

@@ -65,45 +65,56 @@ def format_size(number: float) -> str:
     return f"{number:.3g} {units[0]}" if number < 999.5 else f"{number:.0f} {units[0]}"
 
 
+class DurationError(ValueError):
+    """A text that is no interval: what is wrong, and where one is known what to write instead."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message if hint is None else f"{message}; {hint}")
+        self.message = message
+        self.hint = hint
+
+
 def parse_duration(text: str) -> Duration:
-    """`1 hour 30 minutes` as microseconds; ValueError says what is wrong."""
+    """`1 hour 30 minutes` as microseconds; DurationError says what is wrong."""
     position, total = 0, 0
     while position < len(text.rstrip()):
         part = _PART.match(text, position)
         if part is None:
-            raise ValueError(f"{text.strip()!r} is not an interval")
+            raise DurationError(f"{text.strip()!r} is not an interval")
         total += duration_of(part[1], part[2])
         position = part.end()
     if position == 0:
-        raise ValueError("an interval is missing")
+        raise DurationError("an interval is missing")
     return checked_duration(total)
 
 
 def duration_of(number: str, unit: str) -> Duration:
-    """One part of an interval, `90` and `minutes`; ValueError says what is wrong."""
+    """One part of an interval, `90` and `minutes`; DurationError says what is wrong."""
     if unit.upper() in CALENDAR_UNITS:
-        raise ValueError(f"{unit.upper()} has no fixed length; write it in DAYS")
+        raise DurationError(f"{unit.upper()} has no fixed length", "write it in DAYS")
     if unit.upper() not in UNITS:
-        raise ValueError(f"{unit!r} is not a unit of time")
+        raise DurationError(f"{unit!r} is not a unit of time")
     if not _NUMBER.fullmatch(number):
-        raise ValueError(f"{number} is not a number of {unit.upper()}; write it with digits, such as 10 or 1.5")
+        raise DurationError(f"{number} is not a number of {unit.upper()}", "write it with digits, such as 10 or 1.5")
     if len(number) > _MOST_DIGITS:
-        raise ValueError(f"{number[:12]}... {unit.upper()} is too long; the longest is {MAX_DURATION // DAY} DAYS")
+        raise DurationError(
+            f"{number[:12]}... {unit.upper()} is too long", f"the longest is {MAX_DURATION // DAY} DAYS"
+        )
     whole, _, fraction = number.partition(".")
     negative = whole.startswith("-")
     microseconds = abs(int(whole or "0")) * UNITS[unit.upper()]
     if fraction:
         numerator = int(fraction) * UNITS[unit.upper()]
         if numerator % 10 ** len(fraction):
-            raise ValueError(f"{number} {unit} is finer than a microsecond; write whole MICROSECONDS")
+            raise DurationError(f"{number} {unit} is finer than a microsecond", "write whole MICROSECONDS")
         microseconds += numerator // 10 ** len(fraction)
     return checked_duration(-microseconds if negative else microseconds)
 
 
 def checked_duration(microseconds: int) -> Duration:
     if abs(microseconds) > MAX_DURATION:
-        raise ValueError(
-            f"an interval of {microseconds} microseconds is too long; the longest is {MAX_DURATION // DAY} DAYS"
+        raise DurationError(
+            f"an interval of {microseconds} microseconds is too long", f"the longest is {MAX_DURATION // DAY} DAYS"
         )
     return Duration(microseconds)
 

@@ -87,5 +87,5 @@ def test_rows_with_lifetimes_that_are_shown_later_are_refused(window: str) -> No
         CREATE TABLE n (k INT, name STRING, PRIMARY KEY (k)) NON RETROACTIVE
     """)
     engine.query("SELECT s.k, n.name FROM s [RANGE 10 SECONDS], n WHERE s.k = n.k")
-    with pytest.raises(WindrowError, match="leave SLIDE or AGO away"):
+    with pytest.raises(WindrowError, match="leave SLIDE or AGO out"):
         engine.query(f"SELECT s.k, n.name FROM s [{window}], n WHERE s.k = n.k")

@@ -162,7 +162,7 @@ def answer_table(
     title = Text.assemble((query.name, "bold"), (f"  {asked.get(query.name.lower(), '')}", "dim"))
     if width is not None:
         title.truncate(width, overflow="ellipsis")
-    below = [Text(f"and {more:,} more rows", style="dim italic")] if more > 0 else []
+    below = [Text(f"and {more:,} more {'row' if more == 1 else 'rows'}", style="dim italic")] if more > 0 else []
     return Group(title, table, *below, Text())
 
 

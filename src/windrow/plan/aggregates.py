@@ -107,9 +107,12 @@ def _check_parameter(parameter: Parameter, argument: Expression) -> None:
         raise SignatureError(f"the {parameter.name} should be from {parameter.least:g} to {parameter.most:g}")
 
 
+_NO_NUMBER = "COUNT, MIN, MAX and TOP take any type; a text that is a number is read with CAST(x AS DOUBLE)"
+
+
 def _number(of: Type) -> Type:
     if not is_numeric(of):
-        raise SignatureError(f"the argument is {of}, it should be a number")
+        raise SignatureError(f"the argument is {of}, it should be a number", _NO_NUMBER)
     return of
 
 

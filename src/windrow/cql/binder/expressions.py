@@ -279,7 +279,9 @@ class ExpressionBinder:
         try:
             return self._aggregates.column(aggregate_call(name, bound, distinct))
         except SignatureError as error:
-            raise CqlTypeError(f"{name}: {error}", span_of(node), f"write {AGGREGATES[name].usage}") from None
+            raise CqlTypeError(
+                f"{name}: {error}", span_of(node), error.hint or f"write {AGGREGATES[name].usage}"
+            ) from None
 
     def _aggregate_arguments(self, name: str, node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
         arguments = list(node.expressions)

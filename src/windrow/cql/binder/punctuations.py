@@ -44,9 +44,9 @@ def check_punctuations(stream: exp.Expr, punctuations: Sequence[Punctuation]) ->
             raise CqlMeaningError(f"a stream has one PUNCTUATION {what}", span_of(node), hint)
         seen.add(about_keys)
         if not about_keys and stream.args.get("arrival"):
-            hint = "add BY column, or leave it away: time moves on with every row that comes"
+            hint = "add BY column, or leave it out: time moves on with every row that comes"
             raise CqlMeaningError("a punctuation of time needs TIMESTAMP BY", span_of(node), hint)
         times = stream.args.get("timestamp") or ()
         if times and times[0].name.lower() in (name.lower() for name in punctuation.by):
-            hint = "leave BY away: then the row says that no earlier one will come"
+            hint = "leave BY out: then the row says that no earlier one will come"
             raise CqlMeaningError("BY names the time of the stream", span_of(node), hint)

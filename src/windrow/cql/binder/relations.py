@@ -156,7 +156,7 @@ def _equality(left: Expression, right: Expression, name: exp.Identifier) -> Expr
     try:
         return call("=", left, right)
     except SignatureError as error:
-        hint = f"write JOIN ... ON with {error.hint.removeprefix('write ')}" if error.hint else None
+        hint = f"join by ON in place of USING, with CAST({name.name} AS {left.type}) on the right side"
         raise CqlTypeError(str(error), span_of(name), hint) from None
 
 

@@ -15,7 +15,7 @@ from windrow.plan.nodes import Node, OutputKind, OutputStream
 
 def check_sink(plan: Node, connector: Connector, sink: exp.Expr) -> None:
     if isinstance(plan, OutputStream) and plan.kind is OutputKind.RSTREAM and not slides_below(plan):
-        hint = "give the windows a SLIDE, or leave RSTREAM away to write the changes"
+        hint = "give the windows a SLIDE, or leave RSTREAM out to write the changes"
         raise CqlMeaningError(
             "RSTREAM without SLIDE names an answer, there is no refresh to write", span_of(sink), hint
         )
@@ -24,12 +24,12 @@ def check_sink(plan: Node, connector: Connector, sink: exp.Expr) -> None:
     if mode is not None and mode not in MODES:
         raise CqlMeaningError(f"{mode!r} is not a mode of a sink", spans["mode"], f"modes: {', '.join(MODES)}")
     if mode not in (None, "changelog") and isinstance(plan, OutputStream) and plan.kind is not OutputKind.RSTREAM:
-        hint = f"leave mode away, or leave {plan.kind.value} away to write the answer"
+        hint = f"leave mode out, or leave {plan.kind.value} out to write the answer"
         raise CqlMeaningError(f"what {plan.kind.value} tells never changes again", spans["mode"], hint)
     if mode == "upsert":
         _check_key(plan, key, spans.get("key", spans["mode"]))
     elif key is not None:
-        raise CqlMeaningError("a key is for upserts", spans["key"], "add mode => 'upsert', or leave the key away")
+        raise CqlMeaningError("a key is for upserts", spans["key"], "add mode => 'upsert', or leave the key out")
 
 
 def _check_key(plan: Node, key: object, span: Span | None) -> None:

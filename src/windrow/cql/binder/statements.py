@@ -54,14 +54,14 @@ def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:
     _check_free(tree.this, catalog)
     columns = _columns(tree)
     if tree.args.get("primary_key"):
-        hint = "leave it away; to break ties between rows of one time write TIMESTAMP BY ts, column"
+        hint = "leave it out; to break ties between rows of one time write TIMESTAMP BY ts, column"
         raise CqlMeaningError("a stream has no primary key", span_of(tree.args["primary_key"][0]), hint)
     times = tree.args.get("timestamp") or []
     if not times and not tree.args.get("arrival"):
         hint = "add TIMESTAMP BY column, or ARRIVAL to take the time at which rows come"
         raise CqlMeaningError("the stream has no time", span_of(tree.this), hint)
     if times and tree.args.get("arrival"):
-        raise CqlMeaningError("a stream has TIMESTAMP BY or ARRIVAL, not both", span_of(times[0]), "leave one away")
+        raise CqlMeaningError("a stream has TIMESTAMP BY or ARRIVAL, not both", span_of(times[0]), "leave one out")
     names = [column_of(name, columns, None) for name in times]
     if times:
         column_of(times[0], columns, TIMESTAMP)
@@ -142,7 +142,7 @@ def _create_query(tree: exp.Expr, catalog: Catalog) -> Statement:
         check_sink(plan, connector, sink)
     refresh = str(tree.args.get("refresh") or EXACT)
     if refresh == BEST_EFFORT and not slides_below(plan):
-        hint = "give the windows a SLIDE, or leave BEST EFFORT away"
+        hint = "give the windows a SLIDE, or leave BEST EFFORT out"
         raise CqlMeaningError("REFRESH BEST EFFORT needs refreshes", span_of(tree.this), hint)
     if refresh == ON_LOOKUP:
         _check_lookup(tree, plan)
@@ -154,7 +154,7 @@ def _check_lookup(tree: exp.Expr, plan: Node) -> None:
     if isinstance(form, Refusal):
         raise CqlMeaningError(form.why, span_of(tree.args["query"]), form.hint)
     if tree.args.get("sink") is not None:
-        hint = "leave INTO away and ask for the answer, or leave REFRESH ON LOOKUP away"
+        hint = "leave INTO out and ask for the answer, or leave REFRESH ON LOOKUP out"
         raise CqlMeaningError("a query that is looked up tells nothing by itself", span_of(tree.args["sink"]), hint)
 
 

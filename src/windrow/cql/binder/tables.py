@@ -53,7 +53,7 @@ def _check_join(node: Join | SemiJoin | AntiJoin, tree: exp.Expr) -> None:
         raise CqlMeaningError(f"rows of {name} that meet no stream tuple have no time", span, hint)
     late = next((found for found in stream.walk() if _shows_lifetimes_later(found)), None)
     if late is not None:
-        hint = "leave SLIDE or AGO away, or create the table without NON RETROACTIVE"
+        hint = "leave SLIDE or AGO out, or create the table without NON RETROACTIVE"
         message = f"{name} is non-retroactive and cannot be looked up where a window shows rows with LIFETIME later"
         raise CqlMeaningError(message, span, hint)
     if update_pattern(stream) is Pattern.STR and not _computable_below(stream):

@@ -17,7 +17,7 @@ from windrow.plan.windows import Extent, Latest, Range, Rows, Unbounded, Window
 
 
 def bind_window(catalog: Catalog, node: Node, name: str, syntax: WindowSyntax, internal: bool) -> Node:
-    """The relation `name` seen through a window; an unbounded one that says nothing more is left away."""
+    """The relation `name` seen through a window; an unbounded one that says nothing more is left out."""
     span = span_of(syntax)
     window = Window(
         _extent(catalog, node, name, syntax), syntax.args.get("slide"), internal or bool(syntax.args.get("internal"))
@@ -47,7 +47,7 @@ def _extent(catalog: Catalog, node: Node, name: str, syntax: WindowSyntax) -> Ex
 
 def _check_input(node: Node, window: Window, span: Span | None) -> None:
     if is_relation(node):
-        raise CqlMeaningError("a table has no window: its rows have no time", span, "leave the window away")
+        raise CqlMeaningError("a table has no window: its rows have no time", span, "leave the window out")
     if gives_stream(node):
         _check_refreshes(node, span)
         return

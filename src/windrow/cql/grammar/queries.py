@@ -19,9 +19,9 @@ _NOT_OURS = {
     "QUALIFY": "filter in an outer query",
     "WINDOW": "windows stand after the streams in FROM: s [RANGE 10 MINUTES]",
     "FETCH": "write LIMIT n",
-    "TABLESAMPLE": "declare a budget with REFRESH BEST EFFORT",
+    "TABLESAMPLE": "answers are over all rows; an aggregate such as APPROX_QUANTILE(x, 0.5, 0.01) keeps fewer of them",
     "LATERAL": "write a join",
-    "PIVOT": "write one CASE a column",
+    "PIVOT": "write one CASE for each column",
 }
 _JOIN_WORDS = frozenset(
     {TokenType.JOIN, TokenType.INNER, TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.CROSS}

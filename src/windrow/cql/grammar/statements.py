@@ -105,7 +105,7 @@ class StatementGrammar(QueryGrammar):
         first = self._curr
         length = self._pause("HEARTBEAT")
         if length == 0:
-            raise CqlSyntaxError("HEARTBEAT is longer than zero", self._since(first), "leave it away to have none")
+            raise CqlSyntaxError("HEARTBEAT is longer than zero", self._since(first), "leave it out to have none")
         return length
 
     def _punctuation(self, first: Token) -> PunctuationSyntax:

@@ -7,7 +7,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.cql.grammar.expressions import ExpressionGrammar
 from windrow.cql.syntax import WindowedCall, WindowSyntax, span_of
-from windrow.errors import CqlSyntaxError, nearest
+from windrow.errors import CqlSyntaxError, close_names, did_you_mean
 from windrow.plan.expressions import Literal
 from windrow.plan.windows import (
     Between,
@@ -80,8 +80,8 @@ class WindowGrammar(ExpressionGrammar):
             self.fail("the window is empty", _EXAMPLES, first)
         if self.ahead("SLIDE"):
             self.fail("SLIDE needs a window in front of it", "write [RANGE 10 MINUTES SLIDE 30 SECONDS]")
-        hint = nearest(self._curr.text, _FORMS, "windows") if self._curr else _EXAMPLES
-        self.fail(f"{self.found} does not begin a window", hint if "mean" in hint else _EXAMPLES)
+        close = close_names(self._curr.text, _FORMS) if self._curr else []
+        self.fail(f"{self.found} does not begin a window", did_you_mean(close) if close else _EXAMPLES)
 
     def _range(self) -> Extent:
         if self.word("UNBOUNDED"):
@@ -179,7 +179,7 @@ class WindowGrammar(ExpressionGrammar):
         slide = self.duration("SLIDE")
         if slide <= 0:
             raise CqlSyntaxError(
-                "SLIDE is longer than zero", self._since(first), "leave SLIDE away to refresh on every row"
+                "SLIDE is longer than zero", self._since(first), "leave SLIDE out to refresh on every row"
             )
         node.set("slide", slide)
 

@@ -12,13 +12,14 @@ from typing import NoReturn, TypeVar
 from sqlglot import exp, parser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from windrow.errors import CqlSyntaxError, Span, nearest
+from windrow.errors import CqlSyntaxError, Span, all_names, close_names, did_you_mean, nearest
 from windrow.plan.printer import RESERVED
 from windrow.types import SIMPLE_TYPES, Type, array, decimal, struct
 from windrow.units import (
     CALENDAR_UNITS,
     UNITS,
     Duration,
+    DurationError,
     checked_duration,
     duration_of,
     parse_duration,
@@ -157,10 +158,9 @@ class WordGrammar(parser.Parser):
         first = self._curr
         try:
             return self._duration(after)
-        except ValueError as error:
-            message, _, hint = str(error).partition("; ")
-            hint = hint or "write 10 MINUTES or '1 hour 30 minutes'"
-            raise CqlSyntaxError(message, self._since(first), hint) from None
+        except DurationError as error:
+            hint = error.hint or "write 10 MINUTES or '1 hour 30 minutes'"
+            raise CqlSyntaxError(error.message, self._since(first), hint) from None
 
     def _since(self, first: Token) -> Span:
         """From a token up to the last one read, or the token alone when it was not read."""
@@ -253,9 +253,8 @@ class WordGrammar(parser.Parser):
             word = self._curr.text.upper()
             hint = "write ARRAY<DOUBLE>" if word == "ARRAY" else "write STRUCT<item: STRING, count: BIGINT>"
             self.fail(f"{word} needs to know what is in it", hint)
-        hint = nearest(self._curr.text, [*TYPE_SPELLINGS, "DECIMAL"], "types")
-        if not hint.startswith("did you mean"):
-            hint = nearest(self._curr.text, [*SIMPLE_TYPES, "DECIMAL"], "types")
+        close = close_names(self._curr.text, [*TYPE_SPELLINGS, "DECIMAL"])
+        hint = did_you_mean(close) if close else all_names([*SIMPLE_TYPES, "DECIMAL"], "types")
         self.fail(f"{self.found} is not a type", hint)
 
     def _decimal(self) -> Type:

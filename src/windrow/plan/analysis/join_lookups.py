@@ -19,7 +19,7 @@ from windrow.plan.windows import Range, Window
 from windrow.units import Duration, format_duration
 
 MOST_ROWS = 1 << 16  # of partial results of a group
-_WRITE = "leave REFRESH ON LOOKUP away"
+_WRITE = "leave REFRESH ON LOOKUP out"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from windrow.types import BINARY, STRING, DecimalType, is_integer, is_nested
 FADED = frozenset({"DECAYED_SUM", "DECAYED_COUNT", "DECAYED_AVG"})
 _MERGED = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
 ASKED = 1.0  # times a second that a query is looked up, as long as nobody has measured it
-_WRITE = "leave REFRESH ON LOOKUP away"
+_WRITE = "leave REFRESH ON LOOKUP out"
 
 
 @dataclass(frozen=True)

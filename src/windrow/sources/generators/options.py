@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from windrow.errors import WindrowError, nearest
+from windrow.errors import WindrowError, all_names, close_names, did_you_mean
 from windrow.units import MINUTE, SECOND, Duration, Timestamp, parse_duration, parse_timestamp
 
 Value: TypeAlias = bool | int | float | Decimal | str | bytes | None  # a constant of CQL
@@ -44,8 +44,10 @@ def read_options(generator: str, options: Sequence[Option], given: Mapping[str, 
 
 def known_names(name: str, known: Iterable[str], what: str) -> str:
     """A hint for an unknown name: the nearest ones, and all."""
-    near, every = nearest(name, known := list(known), what), nearest("", known, what)
-    return near if near == every else f"{near} {every}"
+    known = list(known)
+    close = close_names(name, known)
+    every = all_names(known, what)
+    return f"{did_you_mean(close)} {every}" if close else every
 
 
 def _value(generator: str, option: Option, value: Value) -> Any:
