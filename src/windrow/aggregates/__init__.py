@@ -1,12 +1,15 @@
 """Aggregates, continuously maintained: one specification and one accumulator a file."""
 
-from windrow.aggregates.aggregate import Accumulator, Aggregate, GroupEvents
+from windrow.aggregates.aggregate import Accumulator, Aggregate
 from windrow.aggregates.average import DecimalAverage, FloatAverage, IntegerAverage
 from windrow.aggregates.count import Count, CountOfPartials
 from windrow.aggregates.distinct_values import OverDistinct
+from windrow.aggregates.extremum import maximum, minimum
+from windrow.aggregates.first_last import AtEdgeOfTime
 from windrow.aggregates.float_sum import FloatSum
 from windrow.aggregates.integer_sum import IntegerSum
-from windrow.aggregates.ordered import AtEdgeOfTime, Median, Quantile, maximum, minimum
+from windrow.aggregates.median import Median
+from windrow.aggregates.quantile import Quantile
 from windrow.aggregates.top import Top
 from windrow.aggregates.user.user_defined import UserDefined
 from windrow.aggregates.variance import StandardDeviation, Variance
@@ -20,7 +23,6 @@ __all__ = [
     "DecimalAverage",
     "FloatAverage",
     "FloatSum",
-    "GroupEvents",
     "IntegerAverage",
     "IntegerSum",
     "Median",

@@ -1,8 +1,7 @@
 """What an aggregate is: a specification, and an accumulator that goes through the events of a segment.
 
-The group-by hands every accumulator the same events in the order of time: a row of a group comes (+1) or goes (-1).
-Where several events of a group fall on one instant only the last is *telling*: the accumulator returns its value after
-each telling event, one column for all of them. Nulls are skipped. A change of 0 changes nothing and may be telling.
+The group-by hands every accumulator the same events (`GroupEvents`); the accumulator returns its value after each last
+event of an instant, one column for all of them. Nulls are skipped.
 
 Accumulators are exact: when all rows of a group have gone, nothing of them is left.
 """
@@ -10,21 +9,12 @@ Accumulators are exact: when all rows of a group have gone, nothing of them is l
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from windrow.batch.arrays import Array, Bools, Int8s, Int64s
+from windrow.batch.arrays import Array, Int64s
 from windrow.batch.column import Column
+from windrow.numbers.group_events import GroupEvents
 from windrow.state.snapshot import Piece, Snapshot
-
-
-class GroupEvents(NamedTuple):
-    """Events in the order of time; all groups are below `capacity`."""
-
-    group: Int64s
-    change: Int8s
-    telling: Bools
-    tellings: int
-    capacity: int
 
 
 def changes_of(events: GroupEvents, values: tuple[Column, ...]) -> Array:
@@ -36,7 +26,7 @@ def changes_of(events: GroupEvents, values: tuple[Column, ...]) -> Array:
 
 class Accumulator(Protocol):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
-        """The value after each telling event; `values` are the arguments at each event."""
+        """The value after each last event of an instant; `values` are the arguments at each event."""
         ...
 
     def snapshot(self, known: Container[str]) -> Snapshot: ...

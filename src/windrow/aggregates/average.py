@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.aggregates.aggregate import GroupEvents
-from windrow.aggregates.float_sum import DigitSums
-from windrow.aggregates.integer_sum import LimbSums, Sums
-from windrow.batch.arrays import Array, Bools, Int64s
-from windrow.batch.column import WIDE, Column, column, dtype_of
-from windrow.batch.wide import as_doubles, averaged, totals
+from windrow.batch.column import Column, column
+from windrow.numbers.averages import decimal_averages, integer_averages
+from windrow.numbers.digit_sums import DigitSums
+from windrow.numbers.group_events import GroupEvents
+from windrow.numbers.limb_sums import LimbSums
 from windrow.types import DOUBLE, DecimalType
 
 
@@ -33,14 +32,6 @@ class IntegerAverage:
 class IntegerAverages(LimbSums):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         return integer_averages(self.sums(events, values))
-
-
-def integer_averages(sums: Sums) -> Column:
-    narrow, fits = sums.narrow
-    total = narrow.astype(np.float64)
-    if not fits.all():
-        total = np.where(fits, total, as_doubles(totals(sums.limbs, 2**127)[0]))
-    return column(DOUBLE, total / np.maximum(sums.values, 1), sums.values > 0)
 
 
 @dataclass(frozen=True)
@@ -89,24 +80,3 @@ class DecimalAverages(LimbSums):
 
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         return decimal_averages(self.sums(events, values), self._digits, self._type)
-
-
-def decimal_averages(sums: Sums, digits: int, type: DecimalType) -> Column:
-    """Averages with so many digits more after the point than the sums have."""
-    quotients, fits = _quotients(sums, digits, type)
-    return column(type, quotients, (sums.values > 0) & fits)
-
-
-def _quotients(sums: Sums, digits: int, type: DecimalType) -> tuple[Array, Bools]:
-    counts = np.maximum(sums.values, 1)
-    total, fits = sums.narrow
-    is_narrow = dtype_of(type) != WIDE
-    if is_narrow and bool((fits & (np.abs(total) < 2**61 // 10**digits)).all()):
-        return _rounded(total * 10**digits, counts), fits
-    exact, fits = averaged(sums.limbs, counts, digits, 10**type.precision)
-    return (exact["lo"].view(np.int64) if is_narrow else exact), fits
-
-
-def _rounded(total: Int64s, count: Int64s) -> Int64s:
-    half_up = (2 * np.abs(total) + count) // (2 * count)
-    return np.where(total < 0, -half_up, half_up)

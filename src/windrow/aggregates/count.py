@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.aggregates.aggregate import GroupEvents
-from windrow.batch.arrays import Bools, Int8s, Int64s
 from windrow.batch.column import Column
-from windrow.batch.compiled import compiled
+from windrow.numbers.group_events import GroupEvents
+from windrow.numbers.running_counts import running_counts
 from windrow.state.keyed_arrays import KeyedArrays
 from windrow.types import BIGINT
 
@@ -45,26 +44,13 @@ class CountOfPartials:
 class PartialCounts(KeyedArrays):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         self.reserve(events.capacity)
-        change = events.change * values[0].values
-        return Column(BIGINT, counted(events.group, change, events.telling, events.tellings, self["count"]))
+        weighed = events._replace(change=events.change * values[0].values)
+        return Column(BIGINT, running_counts(weighed, self["count"]))
 
 
 class Counts(KeyedArrays):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         self.reserve(events.capacity)
         valid = values[0].valid if values else None
-        change = events.change if valid is None else events.change * valid
-        return Column(BIGINT, counted(events.group, change, events.telling, events.tellings, self["count"]))
-
-
-@compiled
-def counted(group: Int64s, change: Int8s, telling: Bools, tellings: int, count: Int64s) -> Int64s:
-    """The count of the group after each telling event."""
-    told = np.empty(tellings, np.int64)
-    place = 0
-    for i in range(len(group)):
-        count[group[i]] += change[i]
-        if telling[i]:
-            told[place] = count[group[i]]
-            place += 1
-    return told
+        valued = events if valid is None else events._replace(change=events.change * valid)
+        return Column(BIGINT, running_counts(valued, self["count"]))

@@ -6,18 +6,19 @@ over them sees each value once. Costs one hash an event.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.aggregates.aggregate import Accumulator, Aggregate, Clearable, GroupEvents, changes_of
+from windrow.aggregates.aggregate import Accumulator, Aggregate, Clearable, changes_of
 from windrow.batch.arrays import Int8s, Int64s
 from windrow.batch.column import Column
 from windrow.batch.compiled import compiled
+from windrow.numbers.group_events import GroupEvents
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Part, Piece, Snapshot, restore_parts, snapshot_parts
+from windrow.state.snapshot import Part, Parts
 from windrow.types import BIGINT
 
 
@@ -37,7 +38,7 @@ class OverDistinct:
         return DistinctValues(self.aggregate.fresh())
 
 
-class DistinctValues:
+class DistinctValues(Parts):
     def __init__(self, inner: Accumulator) -> None:
         self._inner = inner
         self._values = KeyDirectory()
@@ -58,13 +59,7 @@ class DistinctValues:
         self._values.forget(gone)
         self._inner.clear(ids)
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        return snapshot_parts(self._parts(), known)
-
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        restore_parts(self._parts(), pieces)
-
-    def _parts(self) -> Mapping[str, Part]:
+    def parts(self) -> Mapping[str, Part]:
         return {"values": self._values, "counts": self._counts, "inner": self._inner}
 
 

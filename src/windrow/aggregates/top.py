@@ -3,32 +3,44 @@
 A count is kept for each value of each group, and in the tree of the group each value once, under its count: the most
 frequent first, among equals the smaller value first, so that the answer depends on the bag of rows only. A change moves
 one value from one place of the tree to another; a logarithm of the number of different values for each, and for each of
-the k that are told.
+the k that are emitted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from windrow.aggregates.aggregate import GroupEvents, changes_of
+from windrow.aggregates.aggregate import changes_of
 from windrow.aggregates.distinct_values import values_of_groups
-from windrow.batch.arrays import Bools, Int8s, Int64s
+from windrow.batch.arrays import Int64s
 from windrow.batch.arrow import column_from_arrow, column_to_arrow
 from windrow.batch.column import Column
 from windrow.batch.compiled import compiled
 from windrow.batch.dictionary import Dictionary
-from windrow.numbers.in_order import NO_RANKS, column_like, in_order, ranks_of
-from windrow.numbers.ordered_values import OrderedValues, change_count, element_at
+from windrow.numbers.group_events import GroupEvents
+from windrow.numbers.in_order import column_like, in_order, ranks_of
+from windrow.numbers.ordered_values import (
+    NO_RANKS,
+    SECOND,
+    SIZE,
+    THIRD,
+    VALUE,
+    Entry,
+    OrderedValues,
+    Ranks,
+    Trees,
+    change_count,
+    element_at,
+)
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Part, Piece, Snapshot, restore_parts, snapshot_parts
+from windrow.state.snapshot import Part, Parts
 from windrow.types import BIGINT, Type, array, struct
-
-_SECOND, _SIZE, _THIRD, _COUNT = 1, 3, 6, 0  # fields of a node; a value lies under minus its count
 
 
 @dataclass(frozen=True)
@@ -52,7 +64,7 @@ def type_of_top(item: Type) -> Type:
     return array(struct(("item", item), ("count", BIGINT)))
 
 
-class MostFrequent:
+class MostFrequent(Parts):
     def __init__(self, count: int, dictionary: Dictionary) -> None:
         self._count, self._dictionary = count, dictionary
         self._values = KeyDirectory()
@@ -64,14 +76,13 @@ class MostFrequent:
         ids = self._values.intern((Column(BIGINT, events.group), argument), len(argument))
         self._counts.reserve(self._values.capacity)
         self._trees.reserve(events.capacity, len(ids))
-        change, ranks = changes_of(events, values), ranks_of(argument)
         first, *rest = in_order(argument)
-        ends, found = _sweep(
-            events.group, change, ids, first, rest[0] if rest else np.zeros(len(first), np.int64), ranks,
-            events.telling, events.tellings, self._count,
-            self._counts["count"], self._trees.roots, self._trees.nodes, self._trees.tally,
-        )  # fmt: skip
-        self._trees.tidy(NO_RANKS, ranks)
+        second = rest[0] if rest else np.zeros(len(first), np.int64)
+        changes = events._replace(change=changes_of(events, values))
+        ranks = Ranks(NO_RANKS, ranks_of(argument))  # a value lies in its tree under minus its count
+        items = _Items(ids, first, second)
+        ends, found = _sweep(changes, items, self._count, self._counts["count"], ranks, self._trees.trees)
+        self._trees.tidy(ranks)
         self._values.forget(ids[self._counts["count"][ids] == 0])
         return self._arrays(argument, ends, found)
 
@@ -87,36 +98,27 @@ class MostFrequent:
         self._values.forget(gone)
         self._trees.clear(ids)
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        return snapshot_parts(self._parts(), known)
-
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        restore_parts(self._parts(), pieces)
-
-    def _parts(self) -> Mapping[str, Part]:
+    def parts(self) -> Mapping[str, Part]:
         return {"values": self._values, "counts": self._counts, "trees": self._trees}
+
+
+class _Items(NamedTuple):
+    """The values of events: their ids, and the words that they are in order by."""
+
+    ids: Int64s
+    first: Int64s
+    second: Int64s
 
 
 @compiled
 def _sweep(
-    group: Int64s,
-    change: Int8s,
-    ids: Int64s,
-    first: Int64s,
-    second: Int64s,
-    ranks: Int64s,
-    telling: Bools,
-    tellings: int,
-    most: int,
-    counts: Int64s,
-    roots: Int64s,
-    nodes: Int64s,
-    tally: Int64s,
+    events: GroupEvents, items: _Items, most: int, counts: Int64s, ranks: Ranks, trees: Trees
 ) -> tuple[Int64s, Int64s]:
-    """Where the items of each telling event end, and for each item minus its count and its words."""
-    ends = np.zeros(tellings + 1, np.int64)
-    found = np.empty((max(16, tellings), 3), np.int64)
-    path, none = np.empty(512, np.int64), np.zeros((0, 1), np.int64)
+    """Where the items of each instant end, and for each item minus its count and its words."""
+    group, change, is_last, ids = events.group, events.change, events.is_last, items.ids
+    roots, nodes = trees.roots, trees.nodes
+    ends = np.zeros(events.instants + 1, np.int64)
+    found = np.empty((max(16, events.instants), 3), np.int64)
     place = total = 0
     for i in range(len(group)):
         g = group[i]
@@ -126,18 +128,18 @@ def _sweep(
             counts[ids[i]] = after
             for count, by in ((before, -1), (after, 1)):
                 if count > 0:
-                    roots[g] = change_count(roots[g], -count, first[i], second[i], by, none, ranks, nodes, tally, path)
-        if telling[i]:
-            shown = min(most, nodes[roots[g], _SIZE])
+                    change_count(g, Entry(-count, items.first[i], items.second[i]), by, ranks, trees)
+        if is_last[i]:
+            shown = min(most, nodes[roots[g], SIZE])
             while total + shown > len(found):
                 longer = np.empty((2 * len(found), 3), np.int64)
                 longer[:total] = found[:total]
                 found = longer
             for position in range(1, shown + 1):
                 node = element_at(roots[g], position, nodes)
-                found[total, 0] = nodes[node, _COUNT]
-                found[total, 1] = nodes[node, _SECOND]
-                found[total, 2] = nodes[node, _THIRD]
+                found[total, 0] = nodes[node, VALUE]
+                found[total, 1] = nodes[node, SECOND]
+                found[total, 2] = nodes[node, THIRD]
                 total += 1
             place += 1
             ends[place] = total

@@ -7,17 +7,18 @@ the result may be too large or too small for a double.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.aggregates.aggregate import GroupEvents
-from windrow.aggregates.float_sum import DigitSums, Exact, Sums, exact
 from windrow.batch.arrays import Floats, Int64s
 from windrow.batch.column import Column, column
 from windrow.batch.compiled import compiled
-from windrow.state.snapshot import Piece, Snapshot, restore_parts, snapshot_parts
+from windrow.numbers.digit_sums import DigitSums, DoubleTotals
+from windrow.numbers.exact_doubles import Exact, exact
+from windrow.numbers.group_events import GroupEvents
+from windrow.state.snapshot import Parts
 from windrow.types import DOUBLE
 
 _SPLITTER = 134217729.0  # 2^27 + 1: cuts a double into two halves whose products are exact
@@ -51,7 +52,7 @@ class StandardDeviation:
         return StandardDeviations()
 
 
-class Variances:
+class Variances(Parts):
     def __init__(self) -> None:
         self._sum, self._squares, self._errors = DigitSums(), DigitSums(), DigitSums()
 
@@ -60,16 +61,10 @@ class Variances:
         return column(DOUBLE, variance, count > 1)
 
     def clear(self, ids: Int64s) -> None:
-        for sums in self._parts().values():
+        for sums in self.parts().values():
             sums.clear(ids)
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        return snapshot_parts(self._parts(), known)
-
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        restore_parts(self._parts(), pieces)
-
-    def _parts(self) -> Mapping[str, DigitSums]:
+    def parts(self) -> Mapping[str, DigitSums]:
         return {"sum": self._sum, "squares": self._squares, "errors": self._errors}
 
     def _variance(self, events: GroupEvents, values: Column) -> tuple[Floats, Int64s]:
@@ -91,7 +86,7 @@ def _shifted(values: Exact, power: Int64s) -> Exact:
     return values._replace(exponent=values.exponent + power)
 
 
-def _near_one(sums: Sums, power: Int64s) -> tuple[Floats, Floats]:
+def _near_one(sums: DoubleTotals, power: Int64s) -> tuple[Floats, Floats]:
     """Sums divided by a power of two."""
     down = (sums.exponent - power).astype(np.int32)
     with np.errstate(over="ignore", under="ignore"):

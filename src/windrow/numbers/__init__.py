@@ -1,1 +1,1 @@
-"""Numbers in order and in exact sums: what aggregates are computed with."""
+"""Exact numbers, kept by group: counts, sums of doubles and of integers, averages, and values in order."""

@@ -8,8 +8,7 @@ import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.column import Column, column, from_order, order_words
-
-NO_RANKS: Int64s = np.zeros((0, 1), np.int64)
+from windrow.numbers.ordered_values import NO_RANKS
 
 
 def in_order(values: Column) -> list[Int64s]:

@@ -12,20 +12,54 @@ them never changes, so a tree stays sorted while its dictionary grows. A second 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
-from windrow.batch.arrays import Bools, Int8s, Int64s, grown
+from windrow.batch.arrays import Int64s, grown
 from windrow.batch.compiled import compiled
+from windrow.numbers.group_events import GroupEvents
 from windrow.state.snapshot import Piece, Snapshot
 
 _NONE = 0  # node 0 is no node
 _DEEPEST = 512
-_VALUE, _SECOND, _COUNT, _SIZE, _LEFT, _RIGHT, _THIRD = range(7)  # fields of a node
+VALUE, SECOND, COUNT, SIZE, _LEFT, _RIGHT, THIRD = range(7)  # fields of a node
 _FIELDS = 7
-_WORDS = (_VALUE, _SECOND, _THIRD)
+_WORDS = (VALUE, SECOND, THIRD)
 MEDIAN = -1
-_NO_RANKS: Int64s = np.zeros((0, 1), np.int64)
+NO_RANKS: Int64s = np.zeros((0, 1), np.int64)
+
+
+class Ranks(NamedTuple):
+    """How the first and the second words are compared: by rows of ranks, or as they are where there are none."""
+
+    first: Int64s = NO_RANKS
+    second: Int64s = NO_RANKS
+
+
+class Entry(NamedTuple):
+    """What a node stands for: a value, and what breaks ties."""
+
+    value: int
+    second: int
+    third: int
+
+
+class Words(NamedTuple):
+    """Columns of entries."""
+
+    value: Int64s
+    second: Int64s
+    third: Int64s
+
+
+class Trees(NamedTuple):
+    """The trees of all groups, as kernels take them; `path` is scratch."""
+
+    roots: Int64s
+    nodes: Int64s
+    tally: Int64s
+    path: Int64s
 
 
 class OrderedValues:
@@ -37,31 +71,21 @@ class OrderedValues:
         self.tally: Int64s = np.array([1, 0], np.int64)  # nodes taken (node 0 among them), empty nodes
         self._sweeps = 0
 
-    def sweep(
-        self,
-        group: Int64s,
-        change: Int8s,
-        words: tuple[Int64s, Int64s, Int64s],
-        ranks: Int64s,
-        second_ranks: Int64s,
-        telling: Bools,
-        tellings: int,
-        fractions: Int64s,
-        capacity: int,
-    ) -> tuple[Int64s, Int64s]:
-        """Go through events; the values found after each telling one, and how many values the group then has.
+    def sweep(self, events: GroupEvents, words: Words, ranks: Ranks, fractions: Int64s) -> tuple[Int64s, Int64s]:
+        """Go through events; the values found after each last one of an instant, and how many the group then has.
 
         A fraction φ is a pair (numerator, denominator) and asks for the element at position max(1, ⌈φN⌉), or with
-        the numerator MEDIAN for the two in the middle. Found is, by fraction and telling event: the three words of
-        the element, and those of the next one in the middle (the same again without MEDIAN).
+        the numerator MEDIAN for the two in the middle. Found is, by fraction and instant: the three words of the
+        element, and those of the next one in the middle (the same again without MEDIAN).
         """
-        self.reserve(capacity, len(group))
-        found, sizes = _sweep(
-            group, change, *words, ranks, second_ranks, telling, tellings, fractions,
-            self.roots, self.nodes, self.tally,
-        )  # fmt: skip
-        self.tidy(ranks, second_ranks)
+        self.reserve(events.capacity, len(events.group))
+        found, sizes = _sweep(events, words, ranks, fractions, self.trees)
+        self.tidy(ranks)
         return found, sizes
+
+    @property
+    def trees(self) -> Trees:
+        return Trees(self.roots, self.nodes, self.tally, np.empty(_DEEPEST, np.int64))
 
     def reserve(self, groups: int, values: int) -> None:
         """Room for groups, and for this many more values; called once a step, before anything is changed."""
@@ -75,11 +99,11 @@ class OrderedValues:
         self.tally[1] += _filled(self.roots[groups], self.nodes)
         self.roots[groups] = _NONE
 
-    def tidy(self, ranks: Int64s, second_ranks: Int64s = _NO_RANKS) -> bool:
+    def tidy(self, ranks: Ranks) -> bool:
         """Build the trees anew when most of their nodes are empty; whether that was done."""
         due = bool(2 * self.tally[1] > self.tally[0] > 64)
         if due:
-            self._rebuild(ranks, second_ranks)
+            self._rebuild(ranks)
         return due
 
     def snapshot(self, known: Container[str]) -> Snapshot:
@@ -97,12 +121,12 @@ class OrderedValues:
             self.tally = piece.arrays["tally"].copy()
             self._sweeps = int(name)
 
-    def _rebuild(self, ranks: Int64s, second_ranks: Int64s) -> None:
+    def _rebuild(self, ranks: Ranks) -> None:
         old, roots = self.nodes, self.roots
         self.nodes = np.zeros((max(64, int(self.tally[0])), _FIELDS), np.int64)
         self.roots = np.zeros(len(roots), np.int64)
         self.tally = np.array([1, 0], np.int64)
-        _copy_filled(old, roots, ranks, second_ranks, self.nodes, self.roots, self.tally)
+        _copy_filled(old, roots, ranks, self.trees)
 
 
 @compiled
@@ -118,7 +142,7 @@ def _filled(roots: Int64s, nodes: Int64s) -> int:
         while depth > 0:
             depth -= 1
             node = waiting[depth]
-            count += nodes[node, _COUNT] != 0
+            count += nodes[node, COUNT] != 0
             for child in (nodes[node, _LEFT], nodes[node, _RIGHT]):
                 if child != _NONE:
                     waiting[depth] = child
@@ -127,13 +151,13 @@ def _filled(roots: Int64s, nodes: Int64s) -> int:
 
 
 @compiled
-def _order(value: int, second: int, third: int, node: int, ranks: Int64s, second_ranks: Int64s, nodes: Int64s) -> int:
-    """Below 0 when the words come before those of a node, 0 when they are the same."""
-    side = _side(value, nodes[node, _VALUE], ranks)
+def _order(entry: Entry, node: int, ranks: Ranks, nodes: Int64s) -> int:
+    """Below 0 when an entry comes before that of a node, 0 when they are the same."""
+    side = _side(entry.value, nodes[node, VALUE], ranks.first)
     if side == 0:
-        side = _side(second, nodes[node, _SECOND], second_ranks)
-    if side == 0 and third != nodes[node, _THIRD]:
-        return -1 if third < nodes[node, _THIRD] else 1
+        side = _side(entry.second, nodes[node, SECOND], ranks.second)
+    if side == 0 and entry.third != nodes[node, THIRD]:
+        return -1 if entry.third < nodes[node, THIRD] else 1
     return side
 
 
@@ -158,26 +182,22 @@ def _depth_number(node: int) -> int:
 
 
 @compiled
-def change_count(
-    root: int,
-    value: int,
-    second: int,
-    third: int,
-    by: int,
-    ranks: Int64s,
-    second_ranks: Int64s,
-    nodes: Int64s,
-    tally: Int64s,
-    path: Int64s,
-) -> int:
-    """Count a value up or down; the root of the group's tree afterwards."""
+def change_count(group: int, entry: Entry, by: int, ranks: Ranks, trees: Trees) -> None:
+    """Count a value of a group up or down."""
+    trees.roots[group] = _changed(trees.roots[group], entry, by, ranks, trees)
+
+
+@compiled
+def _changed(root: int, entry: Entry, by: int, ranks: Ranks, trees: Trees) -> int:
+    """The root of a tree in which a value is counted up or down."""
+    nodes, tally, path = trees.nodes, trees.tally, trees.path
     depth, node = 0, root
     while node != _NONE:
-        side = _order(value, second, third, node, ranks, second_ranks, nodes)
-        nodes[node, _SIZE] += by
+        side = _order(entry, node, ranks, nodes)
+        nodes[node, SIZE] += by
         if side == 0:
-            before = nodes[node, _COUNT]
-            nodes[node, _COUNT] = before + by
+            before = nodes[node, COUNT]
+            nodes[node, COUNT] = before + by
             if before == 0:
                 tally[1] -= 1
             elif before + by == 0:
@@ -188,13 +208,13 @@ def change_count(
         node = nodes[node, _LEFT] if side < 0 else nodes[node, _RIGHT]
     new = tally[0]
     tally[0] += 1
-    nodes[new, _VALUE], nodes[new, _SECOND], nodes[new, _THIRD] = value, second, third
-    nodes[new, _COUNT] = nodes[new, _SIZE] = by
+    nodes[new, VALUE], nodes[new, SECOND], nodes[new, THIRD] = entry.value, entry.second, entry.third
+    nodes[new, COUNT] = nodes[new, SIZE] = by
     nodes[new, _LEFT] = nodes[new, _RIGHT] = _NONE
     if depth == 0:
         return new  # type: ignore[no-any-return]
     parent = path[depth - 1]
-    if _order(value, second, third, parent, ranks, second_ranks, nodes) < 0:
+    if _order(entry, parent, ranks, nodes) < 0:
         nodes[parent, _LEFT] = new
     else:
         nodes[parent, _RIGHT] = new
@@ -218,9 +238,9 @@ def _rotate_up(node: int, parent: int, nodes: Int64s) -> None:
     else:
         nodes[parent, _RIGHT] = nodes[node, _LEFT]
         nodes[node, _LEFT] = parent
-    nodes[node, _SIZE] = nodes[parent, _SIZE]
+    nodes[node, SIZE] = nodes[parent, SIZE]
     left, right = nodes[parent, _LEFT], nodes[parent, _RIGHT]
-    nodes[parent, _SIZE] = nodes[parent, _COUNT] + nodes[left, _SIZE] + nodes[right, _SIZE]
+    nodes[parent, SIZE] = nodes[parent, COUNT] + nodes[left, SIZE] + nodes[right, SIZE]
 
 
 @compiled
@@ -228,13 +248,13 @@ def element_at(root: int, position: int, nodes: Int64s) -> int:
     """The node of the element at a position, counted from 1."""
     node = root
     while True:
-        below = nodes[nodes[node, _LEFT], _SIZE]
+        below = nodes[nodes[node, _LEFT], SIZE]
         if position <= below:
             node = nodes[node, _LEFT]
-        elif position <= below + nodes[node, _COUNT]:
+        elif position <= below + nodes[node, COUNT]:
             return node
         else:
-            position -= below + nodes[node, _COUNT]
+            position -= below + nodes[node, COUNT]
             node = nodes[node, _RIGHT]
 
 
@@ -243,43 +263,29 @@ def position_of(root: int, value: int, ranks: Int64s, nodes: Int64s) -> int:
     """The position of the first element that is not before a value, counted from 1; for values without other words."""
     position, node = 1, root
     while node != _NONE:
-        side = _side(value, nodes[node, _VALUE], ranks)
+        side = _side(value, nodes[node, VALUE], ranks)
         if side <= 0:
             node = nodes[node, _LEFT]
         else:
-            position += nodes[nodes[node, _LEFT], _SIZE] + nodes[node, _COUNT]
+            position += nodes[nodes[node, _LEFT], SIZE] + nodes[node, COUNT]
             node = nodes[node, _RIGHT]
     return position
 
 
 @compiled
-def _sweep(
-    group: Int64s,
-    change: Int8s,
-    value: Int64s,
-    second: Int64s,
-    third: Int64s,
-    ranks: Int64s,
-    second_ranks: Int64s,
-    telling: Bools,
-    tellings: int,
-    fractions: Int64s,
-    roots: Int64s,
-    nodes: Int64s,
-    tally: Int64s,
-) -> tuple[Int64s, Int64s]:
-    found = np.zeros((len(fractions), tellings, 2, 3), np.int64)
-    sizes = np.zeros(tellings, np.int64)
-    path = np.empty(_DEEPEST, np.int64)
+def _sweep(events: GroupEvents, words: Words, ranks: Ranks, fractions: Int64s, trees: Trees) -> tuple[Int64s, Int64s]:
+    group, change, is_last = events.group, events.change, events.is_last
+    roots, nodes = trees.roots, trees.nodes
+    found = np.zeros((len(fractions), events.instants, 2, 3), np.int64)
+    sizes = np.zeros(events.instants, np.int64)
     place = 0
     for i in range(len(group)):
         if change[i] != 0:
-            roots[group[i]] = change_count(
-                roots[group[i]], value[i], second[i], third[i], change[i], ranks, second_ranks, nodes, tally, path
-            )
-        if telling[i]:
+            entry = Entry(words.value[i], words.second[i], words.third[i])
+            change_count(group[i], entry, change[i], ranks, trees)
+        if is_last[i]:
             root = roots[group[i]]
-            size = nodes[root, _SIZE]
+            size = nodes[root, SIZE]
             sizes[place] = size
             if size > 0:
                 for question in range(len(fractions)):
@@ -299,16 +305,8 @@ def _sweep(
 
 
 @compiled
-def _copy_filled(
-    old: Int64s,
-    old_roots: Int64s,
-    ranks: Int64s,
-    second_ranks: Int64s,
-    nodes: Int64s,
-    roots: Int64s,
-    tally: Int64s,
-) -> None:
-    path, waiting = np.empty(_DEEPEST, np.int64), np.empty(_DEEPEST, np.int64)
+def _copy_filled(old: Int64s, old_roots: Int64s, ranks: Ranks, trees: Trees) -> None:
+    waiting = np.empty(_DEEPEST, np.int64)
     for group in range(len(old_roots)):
         depth, node = 0, old_roots[group]
         while depth > 0 or node != _NONE:
@@ -318,9 +316,7 @@ def _copy_filled(
                 node = old[node, _LEFT]
             depth -= 1
             node = waiting[depth]
-            if old[node, _COUNT] != 0:
-                value, second, third = old[node, _VALUE], old[node, _SECOND], old[node, _THIRD]
-                roots[group] = change_count(
-                    roots[group], value, second, third, old[node, _COUNT], ranks, second_ranks, nodes, tally, path
-                )
+            if old[node, COUNT] != 0:
+                entry = Entry(old[node, VALUE], old[node, SECOND], old[node, THIRD])
+                change_count(group, entry, old[node, COUNT], ranks, trees)
             node = old[node, _RIGHT]

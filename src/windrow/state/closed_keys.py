@@ -6,7 +6,7 @@ is final, so that it does not matter which came first: a row is after the punctu
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -16,11 +16,11 @@ from windrow.batch.key_table import ABSENT, KeyTable
 from windrow.batch.words import words_of
 from windrow.state.batches import Waiting
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Part, Piece, Snapshot, restore_parts, snapshot_parts
+from windrow.state.snapshot import Part, Parts, Piece
 from windrow.units import FOREVER
 
 
-class ClosedKeys:
+class ClosedKeys(Parts):
     """`columns` are the ordinals of the key; closings wait as batches of these columns until their time is final."""
 
     def __init__(self, columns: Sequence[int], none: Batch) -> None:
@@ -42,15 +42,15 @@ class ClosedKeys:
         return self._waiting.rows(self._none)
 
     def until(self, end: int, begin: int) -> Batch:
-        """The closings with a time before `end`; those of before `begin` are told as of then."""
-        told = self._waiting.pop_before(end, self._none)
-        if len(told):
-            words = words_of(told.columns, len(told))
+        """The closings with a time before `end`; those of before `begin` count as of then."""
+        due = self._waiting.pop_before(end, self._none)
+        if len(due):
+            words = words_of(due.columns, len(due))
             ids = self._keys.intern(words)
             self._closed.reserve(self._keys.capacity)
             self._closed["words"][ids] = words
-            np.maximum.at(self._closed["before"], ids, FOREVER - told.ts)
-        return told.with_lifetimes(np.maximum(told.ts, begin), told.exp).sorted_by_time()
+            np.maximum.at(self._closed["before"], ids, FOREVER - due.ts)
+        return due.with_lifetimes(np.maximum(due.ts, begin), due.exp).sorted_by_time()
 
     def contradicted_by(self, rows: Batch) -> Bools:
         """The rows that come after the punctuation of their key."""
@@ -60,13 +60,10 @@ class ClosedKeys:
         after[found] = FOREVER - self._closed["before"][ids[found]] < rows.ts[found]
         return after
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        return snapshot_parts(self._parts(), known)
-
     def restore(self, pieces: Mapping[str, Piece]) -> None:
-        restore_parts(self._parts(), pieces)
+        super().restore(pieces)
         used = np.flatnonzero(self._closed["before"])
         self._keys.restore(used, self._closed["words"][used])
 
-    def _parts(self) -> Mapping[str, Part]:
+    def parts(self) -> Mapping[str, Part]:
         return {"waiting": self._waiting, "closed": self._closed}

@@ -16,20 +16,22 @@ pairs in view, about m + m·log2(n/m) of n values, and never more than n.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from windrow.aggregates.aggregate import GroupEvents, changes_of
+from windrow.aggregates.aggregate import changes_of
 from windrow.aggregates.distinct_values import values_of_groups
-from windrow.batch.arrays import Array, Bools, Int64s
+from windrow.batch.arrays import Array, Int64s
 from windrow.batch.column import Column, column
 from windrow.batch.compiled import compiled
 from windrow.batch.shards import hashes_of
+from windrow.numbers.group_events import GroupEvents
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Part, Piece, Snapshot, restore_parts, snapshot_parts
+from windrow.state.snapshot import Part, Parts
 from windrow.types import BIGINT
 
 _RANKS = 64  # more than there can be
@@ -56,7 +58,7 @@ class DistinctRegisters:
         return Registers(self.precision)
 
 
-class Registers:
+class Registers(Parts):
     def __init__(self, precision: int) -> None:
         self._precision = precision
         self._codes, self._registers = KeyDirectory(), KeyDirectory()
@@ -74,11 +76,10 @@ class Registers:
         self._counts.reserve(self._codes.capacity)
         self._masks.reserve(self._registers.capacity)
         self._groups.reserve(events.capacity)
-        estimates = _sweep(
-            events.group, changes_of(events, (codes, *values[1:])), ids, register, codes.values % _RANKS,
-            events.telling, events.tellings, self._precision,
-            self._counts["rows"], self._masks["ranks"], self._groups["ranks"],
-        )  # fmt: skip
+        changes = events._replace(change=changes_of(events, (codes, *values[1:])))
+        coded = _Codes(ids, register, codes.values % _RANKS)
+        registers_of_groups = _Registers(self._counts["rows"], self._masks["ranks"], self._groups["ranks"])
+        estimates = _sweep(changes, coded, self._precision, registers_of_groups)
         self._codes.forget(ids[self._counts["rows"][ids] == 0])
         self._registers.forget(register[self._masks["ranks"][register] == 0])
         return Column(BIGINT, estimates)
@@ -90,13 +91,7 @@ class Registers:
             known.forget(gone)
         self._groups.clear(ids)
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        return snapshot_parts(self._parts(), known)
-
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        restore_parts(self._parts(), pieces)
-
-    def _parts(self) -> Mapping[str, Part]:
+    def parts(self) -> Mapping[str, Part]:
         return {
             "codes": self._codes,
             "registers": self._registers,
@@ -119,37 +114,43 @@ def _codes(hashes: Array, precision: int) -> Int64s:
     return codes
 
 
+class _Codes(NamedTuple):
+    """The ids of the codes of events, their registers and their ranks."""
+
+    ids: Int64s
+    register: Int64s
+    rank: Int64s
+
+
+class _Registers(NamedTuple):
+    """Rows by code, ranks by register as bits, and by group how many registers have each rank."""
+
+    rows: Int64s
+    masks: Int64s
+    ranks: Int64s
+
+
 @compiled
-def _sweep(
-    group: Int64s,
-    change: Array,
-    ids: Int64s,
-    register: Int64s,
-    rank: Int64s,
-    telling: Bools,
-    tellings: int,
-    precision: int,
-    rows: Int64s,
-    masks: Int64s,
-    ranks: Int64s,
-) -> Int64s:
-    """The estimate of the group after each telling event."""
-    told = np.empty(tellings, np.int64)
+def _sweep(events: GroupEvents, codes: _Codes, precision: int, registers: _Registers) -> Int64s:
+    """The estimate of the group after each last event of an instant."""
+    group, change, is_last = events.group, events.change, events.is_last
+    ids, rows, masks, ranks = codes.ids, registers.rows, registers.masks, registers.ranks
+    emitted = np.empty(events.instants, np.int64)
     place = 0
     for i in range(len(group)):
         if change[i] != 0:
-            g, r = group[i], register[i]
+            g, r = group[i], codes.register[i]
             before = rows[ids[i]] > 0
             rows[ids[i]] += change[i]
             after = rows[ids[i]] > 0
             if before != after:
                 ranks[g, _highest(masks[r])] -= 1
-                masks[r] ^= np.int64(1) << np.int64(rank[i])
+                masks[r] ^= np.int64(1) << np.int64(codes.rank[i])
                 ranks[g, _highest(masks[r])] += 1
-        if telling[i]:
-            told[place] = _estimate(ranks[group[i]], precision)
+        if is_last[i]:
+            emitted[place] = _estimate(ranks[group[i]], precision)
             place += 1
-    return told
+    return emitted
 
 
 @compiled

@@ -21,30 +21,42 @@ list; keeps k values a sub-window and group.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from windrow.aggregates.aggregate import GroupEvents
 from windrow.aggregates.distinct_values import values_of_groups
 from windrow.aggregates.sketches.slice_counters import CutCounters, SliceCounters
-from windrow.batch.arrays import Bools, Int8s, Int64s
+from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.arrow import column_from_arrow, column_to_arrow
 from windrow.batch.column import Column
 from windrow.batch.compiled import compiled
 from windrow.batch.dictionary import Dictionary
-from windrow.numbers.in_order import NO_RANKS, column_like, in_order, ranks_of
-from windrow.numbers.ordered_values import OrderedValues, change_count, element_at
+from windrow.numbers.group_events import GroupEvents
+from windrow.numbers.in_order import column_like, in_order, ranks_of
+from windrow.numbers.ordered_values import (
+    NO_RANKS,
+    SECOND,
+    SIZE,
+    THIRD,
+    VALUE,
+    Entry,
+    OrderedValues,
+    Ranks,
+    Trees,
+    change_count,
+    element_at,
+)
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Part, Piece, Snapshot, restore_parts, snapshot_parts
+from windrow.state.snapshot import Part, Parts
 from windrow.types import BIGINT, Type
 
-_SECOND, _SIZE, _THIRD, _COUNT = 1, 3, 6, 0  # fields of a node: a value lies under minus its counter, with its id
-_ABOVE_THRESHOLD = 0  # how many items are told: those above δ; or a number of them
+_ABOVE_THRESHOLD = 0  # how many items are emitted: those above δ; or a number of them
 
 
 @dataclass(frozen=True)
@@ -111,7 +123,7 @@ class FrequentItems:
         return GlobalCounters(self.type, self.most, self.dictionary)
 
 
-class GlobalCounters:
+class GlobalCounters(Parts):
     def __init__(self, type: Type, most: int, dictionary: Dictionary) -> None:
         self._type, self._most, self._dictionary = type, most, dictionary
         self._values = KeyDirectory()
@@ -121,21 +133,20 @@ class GlobalCounters:
 
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         item = values[0]
-        listed = item.valid_mask()
         ids = self._values.intern((Column(BIGINT, events.group), item), len(item))
         self._counters.reserve(self._values.capacity)
         self._groups.reserve(events.capacity)
         self._trees.reserve(events.capacity, 2 * len(ids))
         count = values[1].values if len(values) > 1 else np.ones(len(item), np.int64)
         floor = values[2].values if len(values) > 1 else np.zeros(len(item), np.int64)
-        (first,), ranks = in_order(item), ranks_of(item)
-        ends, found, thresholds, complete = _sweep(
-            events.group, events.change, ids, listed, count, floor, first, ranks,
-            events.telling, events.tellings, self._most,
-            self._counters["count"], self._counters["covered"], self._groups["threshold"], self._groups["above"],
-            self._trees.roots, self._trees.nodes, self._trees.tally,
-        )  # fmt: skip
-        self._trees.tidy(NO_RANKS, ranks)
+        (value,) = in_order(item)
+        items = _Items(ids, item.valid_mask(), count, floor, value)
+        counters = _Counters(
+            self._counters["count"], self._counters["covered"], self._groups["threshold"], self._groups["above"]
+        )
+        ranks = Ranks(NO_RANKS, ranks_of(item))  # a value lies in its tree under minus its counter, with its id
+        ends, found, thresholds, complete = _sweep(events, items, self._most, counters, ranks, self._trees.trees)
+        self._trees.tidy(ranks)
         self._values.forget(ids[self._counters["count"][ids] == 0])
         return self._answers(item, ends, found, thresholds, complete)
 
@@ -156,44 +167,57 @@ class GlobalCounters:
         self._values.forget(gone)
         self._trees.clear(ids)
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        return snapshot_parts(self._parts(), known)
-
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        restore_parts(self._parts(), pieces)
-
-    def _parts(self) -> Mapping[str, Part]:
+    def parts(self) -> Mapping[str, Part]:
         return {"values": self._values, "counters": self._counters, "groups": self._groups, "trees": self._trees}
+
+
+class _Items(NamedTuple):
+    """The items of events: ids, whether they have a value, their rows, the floors of their slices, and their order."""
+
+    ids: Int64s
+    listed: Bools
+    rows: Int64s
+    floor: Int64s
+    value: Int64s
+
+
+class _Counters(NamedTuple):
+    """By item its count and the floors that it has a counter beside; by group δ, and how many items are above it."""
+
+    rows: Int64s
+    covered: Int64s
+    threshold: Int64s
+    above: Int64s
 
 
 @compiled
 def _sweep(
-    group: Int64s, change: Int8s, ids: Int64s, listed: Bools, count: Int64s, floor: Int64s, value: Int64s,
-    ranks: Int64s, telling: Bools, tellings: int, most: int,
-    counters: Int64s, covered: Int64s, threshold: Int64s, above: Int64s,
-    roots: Int64s, nodes: Int64s, tally: Int64s,
-) -> tuple[Int64s, Int64s, Int64s, Bools]:  # fmt: skip
-    """After each telling event: where its items end, the items (count, value, most), δ, and whether all are told."""
-    ends = np.zeros(tellings + 1, np.int64)
-    found = np.empty((max(16, tellings), 3), np.int64)
-    thresholds, complete = np.empty(tellings, np.int64), np.empty(tellings, np.bool_)
-    path, none = np.empty(512, np.int64), np.zeros((0, 1), np.int64)
+    events: GroupEvents, items: _Items, most: int, counters: _Counters, ranks: Ranks, trees: Trees
+) -> tuple[Int64s, Int64s, Int64s, Bools]:
+    """After each last event of an instant: where its items end, the items (count, value, most), δ, and whether all
+    are there.
+    """
+    group, change, is_last = events.group, events.change, events.is_last
+    counts, covered, threshold, above = counters.rows, counters.covered, counters.threshold, counters.above
+    ends = np.zeros(events.instants + 1, np.int64)
+    found = np.empty((max(16, events.instants), 3), np.int64)
+    thresholds, complete = np.empty(events.instants, np.int64), np.empty(events.instants, np.bool_)
     place = total = 0
     for i in range(len(group)):
-        g, item = group[i], ids[i]
-        if change[i] != 0 and not listed[i]:
-            threshold[g] += change[i] * floor[i]
+        g, item = group[i], items.ids[i]
+        if change[i] != 0 and not items.listed[i]:
+            threshold[g] += change[i] * items.floor[i]
         elif change[i] != 0:
-            before, was_above = counters[item], counters[item] > covered[item]
-            after = before + change[i] * count[i]
-            counters[item] = after
-            covered[item] += change[i] * floor[i]
+            before, was_above = counts[item], counts[item] > covered[item]
+            after = before + change[i] * items.rows[i]
+            counts[item] = after
+            covered[item] += change[i] * items.floor[i]
             above[g] += np.int64(after > covered[item]) - np.int64(was_above)
             for old, by in ((before, -1), (after, 1)):
                 if old > 0:
-                    roots[g] = change_count(roots[g], -old, value[i], item, by, none, ranks, nodes, tally, path)
-        if telling[i]:
-            found, total = _tell(roots[g], most, threshold[g], covered, nodes, found, total)
+                    change_count(g, Entry(-old, items.value[i], item), by, ranks, trees)
+        if is_last[i]:
+            found, total = _append_items(trees.roots[g], most, threshold[g], covered, trees.nodes, found, total)
             thresholds[place] = threshold[g]
             complete[place] = above[g] == total - ends[place]
             place += 1
@@ -202,22 +226,22 @@ def _sweep(
 
 
 @compiled
-def _tell(
+def _append_items(
     root: int, most: int, threshold: int, covered: Int64s, nodes: Int64s, found: Int64s, total: int
 ) -> tuple[Int64s, int]:
     """Write the items of a group behind the `total` that are there: those above δ, or the first `most`."""
-    size = nodes[root, _SIZE]
+    size = nodes[root, SIZE]
     longest = size if most == _ABOVE_THRESHOLD else min(most, size)
     for position in range(1, longest + 1):
         node = element_at(root, position, nodes)
-        count = -nodes[node, _COUNT]
+        count = -nodes[node, VALUE]
         if most == _ABOVE_THRESHOLD and count <= threshold:
             break
         if total == len(found):
             longer = np.empty((2 * total, 3), np.int64)
             longer[:total] = found
             found = longer
-        found[total, 0], found[total, 1] = count, nodes[node, _SECOND]
-        found[total, 2] = count + threshold - covered[nodes[node, _THIRD]]
+        found[total, 0], found[total, 1] = count, nodes[node, SECOND]
+        found[total, 2] = count + threshold - covered[nodes[node, THIRD]]
         total += 1
     return found, total

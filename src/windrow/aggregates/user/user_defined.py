@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from windrow.aggregates.aggregate import Accumulator, GroupEvents
+from windrow.aggregates.aggregate import Accumulator
 from windrow.aggregates.distinct_values import values_of_groups
 from windrow.aggregates.user.merge_tree import MergeTrees, Numbers
 from windrow.aggregates.user.merging import over_instants, powers, reduced, running
@@ -28,9 +28,10 @@ from windrow.batch.arrays import Array, Bools, Int64s
 from windrow.batch.column import Column
 from windrow.batch.dictionary import Dictionary
 from windrow.errors import AggregateError
+from windrow.numbers.group_events import GroupEvents
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Part, Piece, Snapshot, restore_parts, snapshot_parts
+from windrow.state.snapshot import Part, Parts, Piece, Snapshot
 from windrow.types import BIGINT, Type
 
 
@@ -58,24 +59,24 @@ class UserDefined:
 
 
 class _Changes(NamedTuple):
-    """The events of a step that change something, by group and time; tellings are numbered in the same order."""
+    """The events of a step that change something, by group and time; instants are numbered in the same order."""
 
     group: Int64s
     change: Int64s
-    telling: Int64s  # the number of the telling event that each is told by
+    instant: Int64s  # the number of the instant that each falls on
     values: tuple[Column, ...]
-    told_group: Int64s  # of each telling
-    first: Bools  # whether a telling is the first of its group
-    back: Int64s  # the numbers of the tellings in the order of time
+    group_of_instant: Int64s  # of each instant
+    first: Bools  # whether a instant is the first of its group
+    back: Int64s  # the numbers of the instants in the order of time
 
     @property
     def last(self) -> Bools:
-        """Whether a telling is the last of its group."""
+        """Whether a instant is the last of its group."""
         return np.append(self.first[1:], True)[: len(self.first)]
 
     @property
     def ends(self) -> Int64s:
-        """For each telling, the number of the first telling of the next group."""
+        """For each instant, the number of the first instant of the next group."""
         starts = np.append(np.flatnonzero(self.first), len(self.first))
         return np.repeat(starts[1:], np.diff(starts))
 
@@ -85,21 +86,27 @@ def _changes(events: GroupEvents, values: tuple[Column, ...]) -> _Changes:
     for column in values:
         change = change * column.valid_mask()
     order = np.argsort(events.group, kind="stable")
-    telling = events.telling[order]
-    number: Int64s = np.cumsum(telling) - telling
-    told = order[telling]
-    told_group = events.group[told]
-    first = np.ones(len(told), np.bool_)
-    first[1:] = told_group[1:] != told_group[:-1]
-    back = np.argsort(told)
+    is_last = events.is_last[order]
+    number: Int64s = np.cumsum(is_last) - is_last
+    last_events = order[is_last]
+    group_of_instant = events.group[last_events]
+    first = np.ones(len(last_events), np.bool_)
+    first[1:] = group_of_instant[1:] != group_of_instant[:-1]
+    back = np.argsort(last_events)
     kept = change[order] != 0
     rows = order[kept]
     return _Changes(
-        events.group[rows], change[rows], number[kept], tuple(c.take(rows) for c in values), told_group, first, back
+        events.group[rows],
+        change[rows],
+        number[kept],
+        tuple(c.take(rows) for c in values),
+        group_of_instant,
+        first,
+        back,
     )
 
 
-class Subtracting:
+class Subtracting(Parts):
     """One state a group."""
 
     def __init__(self, functions: UserFunctions) -> None:
@@ -118,31 +125,31 @@ class Subtracting:
         empty = rows == 0
         starts = changes.first.copy()
         starts[1:] |= empty[:-1]
-        held = self._states.read(changes.told_group).where(~changes.first, ABSENT)
+        held = self._states.read(changes.group_of_instant).where(~changes.first, ABSENT)
         come, gone = (
             self._running(changes, lifted, starts, (changes.change == sign) & ~failed, held if sign > 0 else None)
             for sign in (1, -1)
         )
         states = functions.subtracted(come, gone).where(empty, ABSENT)
         last = changes.last
-        self._states.write(changes.told_group[last], states.take(last))
+        self._states.write(changes.group_of_instant[last], states.take(last))
         return functions.finished(states.where(bad > 0, FAILED)).take(changes.back)
 
     def _counted(self, name: str, changes: _Changes, by: Int64s) -> Int64s:
-        """A count of each group after each telling, kept for the next step."""
-        deltas = np.bincount(changes.telling, by, len(changes.first)).astype(np.int64)
+        """A count of each group after each instant, kept for the next step."""
+        deltas = np.bincount(changes.instant, by, len(changes.first)).astype(np.int64)
         total = np.cumsum(deltas)
         group_first = np.maximum.accumulate(np.where(changes.first, np.arange(len(total)), 0))
-        counts: Int64s = self._counts[name][changes.told_group] + total - (total - deltas)[group_first]
+        counts: Int64s = self._counts[name][changes.group_of_instant] + total - (total - deltas)[group_first]
         last = changes.last
-        self._counts[name][changes.told_group[last]] = counts[last]
+        self._counts[name][changes.group_of_instant[last]] = counts[last]
         return counts
 
     def _running(self, changes: _Changes, lifted: States, starts: Bools, chosen: Bools, held: States | None) -> States:
-        """What has come, or gone, since the last start, after each telling."""
+        """What has come, or gone, since the last start, after each instant."""
         places = np.flatnonzero(chosen)
-        tellings, states = reduced(self._functions, lifted.take(places), changes.telling[places])
-        each = self._functions.absent(len(starts)).put(tellings, states)
+        instants, states = reduced(self._functions, lifted.take(places), changes.instant[places])
+        each = self._functions.absent(len(starts)).put(instants, states)
         if held is not None:
             each = self._functions.merged(held, each)
         return running(self._functions, each, starts)
@@ -151,13 +158,7 @@ class Subtracting:
         self._states.write(ids, self._functions.absent(len(ids)))
         self._counts.clear(ids)
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        return snapshot_parts(self._parts(), known)
-
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        restore_parts(self._parts(), pieces)
-
-    def _parts(self) -> Mapping[str, Part]:
+    def parts(self) -> Mapping[str, Part]:
         return {"states": self._states, "counts": self._counts}
 
 
@@ -203,7 +204,7 @@ def unpacked(array: Array, is_packed: bool) -> Array:
     return np.asarray(pickle.loads(array.tobytes())) if is_packed else array.copy()
 
 
-class Merging:
+class Merging(Parts):
     """The values of each group, counted, in a merge tree."""
 
     def __init__(self, functions: UserFunctions, duplicate_sensitive: bool) -> None:
@@ -225,7 +226,7 @@ class Merging:
         np.add.at(self._counts["count"], ids, changes.change)
         after = self._counts["count"][touched]
         self._take_out(group[before > 0], touched[before > 0])
-        base = self._roots(changes.told_group[changes.first])
+        base = self._roots(changes.group_of_instant[changes.first])
         pieces = powers(functions, lifted.take(stretches.value), np.minimum(stretches.times, self._most))
         states = over_instants(
             functions,
@@ -239,12 +240,12 @@ class Merging:
         return functions.finished(states).take(changes.back)
 
     def _stretches(self, changes: _Changes, value: Int64s, before: Int64s, group: Int64s) -> _Stretches:
-        """How often each value is there, from telling to telling."""
+        """How often each value is there, from instant to instant."""
         starts = np.flatnonzero(changes.first)
-        place = np.searchsorted(changes.told_group[starts], group)
+        place = np.searchsorted(changes.group_of_instant[starts], group)
         begin, end = starts[place], changes.ends[starts[place]]
         values = np.concatenate([np.arange(len(before)), value])
-        times = np.concatenate([begin, changes.telling])
+        times = np.concatenate([begin, changes.instant])
         counts = np.concatenate([before, changes.change])
         order = np.argsort(values, kind="stable")
         values, times, counts = values[order], times[order], np.cumsum(counts[order])
@@ -287,12 +288,9 @@ class Merging:
         self._counts.clear(gone)
         self._values.forget(gone)
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        return snapshot_parts(self._parts(), known)
-
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         """The trees are merged again from the values: their shape follows from the numbers."""
-        restore_parts(self._parts(), pieces)
+        super().restore(pieces)
         ids = self._values.known()
         if not len(ids):
             return
@@ -302,14 +300,14 @@ class Merging:
         number = self._numbers.of_value["number"][ids]
         self._trees.put(group.values, number, leaves, self._heights(group.values))
 
-    def _parts(self) -> Mapping[str, Part]:
+    def parts(self) -> Mapping[str, Part]:
         numbers = self._numbers
         named = {"numbers": numbers.of_value, "groups": numbers.of_group, "chains": numbers.chains}
         return {"values": self._values, "counts": self._counts, "tally": numbers.tally, **named}
 
 
 class _Stretches(NamedTuple):
-    """Values that are there, so many times, from one telling up to another."""
+    """Values that are there, so many times, from one instant up to another."""
 
     value: Int64s
     begin: Int64s

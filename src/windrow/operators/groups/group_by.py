@@ -18,13 +18,14 @@ from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
-from windrow.aggregates.aggregate import Accumulator, Aggregate, CheaperInOrder, GroupEvents
+from windrow.aggregates.aggregate import Accumulator, Aggregate, CheaperInOrder
 from windrow.aggregates.count import Count, Counts
 from windrow.batch.arrays import Bools, Int8s, Int64s, grown
 from windrow.batch.batch import Batch, Segment
 from windrow.batch.column import Column, concat_columns, nulls
 from windrow.batch.compiled import compiled
 from windrow.batch.words import same_as_before
+from windrow.numbers.group_events import GroupEvents
 from windrow.operators.sweep import Events, events_of
 from windrow.state import STRUCTURES, StructureKind
 from windrow.state.key_directory import KeyDirectory
@@ -112,18 +113,20 @@ class GroupBy:
         events = events_of(ids, rows.with_columns(rows.select(self.arguments)), state.ends, segment)
         if not self.keys and not state.begun["yes"][0]:
             events = self._with_beginning(state, events, segment)
-        told = self._telling(state, events)
-        counts = state.rows.sweep(told, ())
+        of_groups = self._group_events(state, events)
+        counts = state.rows.sweep(of_groups, ())
         values = [
             counts
             if accumulator is state.rows
-            else accumulator.sweep(told, tuple(events.columns[self.arguments.index(c)] for c in aggregate.arguments))
+            else accumulator.sweep(
+                of_groups, tuple(events.columns[self.arguments.index(c)] for c in aggregate.arguments)
+            )
             for aggregate, accumulator in zip(self.aggregates, state.accumulators, strict=True)
         ]
         present = counts.values > 0
         group, time = events.key, events.time
-        if told.tellings < len(group):
-            group, time = group[told.telling], time[told.telling]
+        if of_groups.instants < len(group):
+            group, time = group[of_groups.is_last], time[of_groups.is_last]
         return Versions(group, time, present | (not self.keys), tuple(values))
 
     def _with_beginning(self, state: GroupByState, events: Events, segment: Segment) -> Events:
@@ -138,13 +141,13 @@ class GroupBy:
             tuple(concat_columns([nulls(c.type, 1, c.dictionary), c]) for c in events.columns),
         )
 
-    def _telling(self, state: GroupByState, events: Events) -> GroupEvents:
+    def _group_events(self, state: GroupByState, events: Events) -> GroupEvents:
         capacity = state.groups.capacity
         if bool((events.time[1:] > events.time[:-1]).all()):
             return GroupEvents(events.key, events.change, np.ones(len(events.key), np.bool_), len(events.key), capacity)
         state.marks = grown(state.marks, capacity)
-        telling = _last_of_instant(events.key, events.time, state.marks)
-        return GroupEvents(events.key, events.change, telling, int(np.count_nonzero(telling)), capacity)
+        is_last = _last_of_instant(events.key, events.time, state.marks)
+        return GroupEvents(events.key, events.change, is_last, int(np.count_nonzero(is_last)), capacity)
 
     def changes(self, state: ShowsGroups, versions: Versions, rows: Batch) -> Batch:
         """From versions to changes: what differs from the version before, and how long it is shown."""
@@ -158,7 +161,7 @@ class GroupBy:
         # The rows shown so far, and behind them the versions: one column of both, and one kind of position.
         columns = tuple(concat_columns(both) for both in zip(old, versions.columns, strict=True))
         present = np.concatenate([old_present, versions.present])
-        shown, ts, exp, sign = _told(same_as_before(columns, before), present, before, versions.time)
+        shown, ts, exp, sign = _shown(same_as_before(columns, before), present, before, versions.time)
         keys = np.concatenate([group[first], group]).take(shown)
         return Batch((*state.groups.columns(keys), *(column.take(shown) for column in columns)), ts, exp, sign)
 
@@ -194,7 +197,7 @@ def _chained(group: Int64s, marks: Int64s) -> tuple[Int64s, Int64s, Int64s]:
 
 
 @compiled
-def _told(same: Bools, present: Bools, before: Int64s, time: Int64s) -> tuple[Int64s, Int64s, Int64s, Int8s]:
+def _shown(same: Bools, present: Bools, before: Int64s, time: Int64s) -> tuple[Int64s, Int64s, Int64s, Int8s]:
     """The tuples that come out, in the order of time: position of the row, ts, exp, sign.
 
     Positions are of rows shown so far and then of versions; `same` (as what is replaced), `before` and `time` are of

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,15 +18,24 @@ from windrow.batch.arrays import Array, Int8s, Int64s, grown
 from windrow.batch.batch import Batch, Segment
 from windrow.batch.column import Column, order_words
 from windrow.batch.compiled import compiled
-from windrow.numbers.ordered_values import OrderedValues, change_count, element_at, position_of
-from windrow.operators.sets.multiplicity import Multiplicity, sweep_multiplicities
+from windrow.numbers.ordered_values import (
+    NO_RANKS,
+    SIZE,
+    VALUE,
+    Entry,
+    OrderedValues,
+    Ranks,
+    Trees,
+    change_count,
+    element_at,
+    position_of,
+)
+from windrow.operators.sets.multiplicity import Multiplicity, RowCounts, RowEvents, sweep_multiplicities
 from windrow.operators.sweep import events_of
 from windrow.state import STRUCTURES, StructureKind
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.snapshot import Part, Parts
-
-_SIZE = 3  # the field of a node that counts its subtree
 
 
 @dataclass(frozen=True)
@@ -71,26 +81,23 @@ class Limit:
         ids = state.rows.intern(rows.columns, len(rows))
         events = events_of(ids, rows.with_columns(()), state.ends, segment)
         order = np.lexsort((-events.change, events.time))
-        time, key, change = events.time[order], events.key[order], events.change[order]
+        key, change = events.key[order], events.change[order]
         self._put_in_order(state, ids, rows)
         state.counts.reserve(state.rows.capacity)
-        state.tree.reserve(1, len(time))
-        moved = _moved(
-            time, key, change, state.order, self.offset + 1, self.offset + self.count,
-            state.tree.roots, state.tree.nodes, state.tree.tally,
-        )  # fmt: skip
+        state.tree.reserve(1, len(key))
+        positions = _Positions(self.offset + 1, self.offset + self.count)
+        moved = _moved(events.time[order], key, change, positions, Ranks(state.order, NO_RANKS), state.tree.trees)
         np.add.at(state.counts["all"], key, change)
         state.opened = grown(state.opened, len(state.counts["shown"]))
-        copies = sweep_multiplicities(
-            int(Multiplicity.BAG), moved[0], moved[1], moved[2], np.zeros(len(moved[0]), np.int64),
-            state.counts["limited"], state.counts["unused"], state.counts["shown"], state.opened,
-        )  # fmt: skip
-        columns = state.rows.columns(copies[0]) if len(copies[0]) else rows.slice(0, 0).columns
-        if state.tree.tidy(state.order):
+        kept = state.counts
+        counts = RowCounts(kept["limited"], kept["unused"], kept["shown"], state.opened)
+        copies = sweep_multiplicities(int(Multiplicity.BAG), moved, counts)
+        columns = state.rows.columns(copies.key) if len(copies.key) else rows.slice(0, 0).columns
+        if state.tree.tidy(Ranks(state.order)):
             # Not earlier: an empty node is still compared by its row.
             known = state.rows.known()
             state.rows.forget(known[state.counts["all"][known] == 0])
-        return Batch(columns, copies[1], copies[2], copies[3]).sorted_by_time()
+        return Batch(columns, *copies[1:]).sorted_by_time()
 
     def _put_in_order(self, state: LimitState, ids: Int64s, rows: Batch) -> None:
         """What rows are compared by; places of strings change when the dictionary grows, so then all of them."""
@@ -124,32 +131,38 @@ def _order_words(columns: Sequence[Column], key: SortColumn) -> list[Array]:
     return [nulls.astype(np.int64), *(np.where(valid, ~word if key.descending else word, 0) for word in words)]
 
 
+class _Positions(NamedTuple):
+    """Those of the limited part, counted from 1."""
+
+    first: int
+    last: int
+
+
 @compiled
-def _moved(
-    time: Int64s, key: Int64s, change: Int8s, order: Int64s, first: int, last: int,
-    roots: Int64s, nodes: Int64s, tally: Int64s,
-) -> tuple[Int64s, Int64s, Int8s]:  # fmt: skip
-    """Rows that enter (+1) and leave (-1) the positions first to last: time, row id, change."""
+def _moved(time: Int64s, key: Int64s, change: Int8s, positions: _Positions, ranks: Ranks, trees: Trees) -> RowEvents:
+    """Rows that enter (+1) and leave (-1) the positions."""
+    first, last = positions.first, positions.last
+    roots, nodes = trees.roots, trees.nodes
     times, ids = np.empty(2 * len(time), np.int64), np.empty(2 * len(time), np.int64)
     changes = np.empty(2 * len(time), np.int8)
-    none = np.zeros((0, 1), np.int64)
-    path = np.empty(512, np.int64)
     count = 0
     for i in range(len(time)):
         row, by = key[i], change[i]
         if by == 0 or last < first:
             continue
-        position = position_of(roots[0], row, order, nodes)
-        before = nodes[roots[0], _SIZE]
+        position = position_of(roots[0], row, ranks.first, nodes)
+        before = nodes[roots[0], SIZE]
         # Who stands at the edges while the row is there: the one that is pushed over an edge, or falls back over it.
         if by > 0:
-            roots[0] = change_count(roots[0], row, 0, 0, 1, order, none, nodes, tally, path)
+            change_count(0, Entry(row, 0, 0), 1, ranks, trees)
             before += 1
         if position <= last:
             inner = (
-                row if position >= first else (nodes[element_at(roots[0], first, nodes), 0] if before >= first else -1)
+                row
+                if position >= first
+                else (nodes[element_at(roots[0], first, nodes), VALUE] if before >= first else -1)
             )
-            outer = nodes[element_at(roots[0], last + 1, nodes), 0] if before > last else -1
+            outer = nodes[element_at(roots[0], last + 1, nodes), VALUE] if before > last else -1
             if inner >= 0:
                 times[count], ids[count], changes[count] = time[i], inner, by
                 count += 1
@@ -157,5 +170,5 @@ def _moved(
                 times[count], ids[count], changes[count] = time[i], outer, -by
                 count += 1
         if by < 0:
-            roots[0] = change_count(roots[0], row, 0, 0, -1, order, none, nodes, tally, path)
-    return times[:count], ids[:count], changes[:count]
+            change_count(0, Entry(row, 0, 0), -1, ranks, trees)
+    return RowEvents(times[:count], ids[:count], changes[:count], np.zeros(count, np.int64))

@@ -18,7 +18,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -42,6 +42,36 @@ class Multiplicity(enum.IntEnum):
     INTERSECT_ALL = 3
     INTERSECT = 4
     BAG = 5  # v1: the changelog itself, as net changes
+
+
+class RowEvents(NamedTuple):
+    """Rows that come (+1) and go (-1), by id and in the order of time; `side` is 0 for the left input."""
+
+    time: Int64s
+    key: Int64s
+    change: Int8s
+    side: Int64s
+
+
+class RowCounts(NamedTuple):
+    """By row id: how often it is in the inputs, and in the answer.
+
+    `opened` is scratch, all zeros before and after a sweep: the latest copy opened in its segment, as position + 1.
+    """
+
+    left: Int64s
+    right: Int64s
+    shown: Int64s
+    opened: Int64s
+
+
+class Copies(NamedTuple):
+    """Copies of rows that come and go."""
+
+    key: Int64s
+    ts: Int64s
+    exp: Int64s
+    sign: Int8s
 
 
 class MultiplicityState(Parts):
@@ -79,15 +109,16 @@ class MultiplicityOperator:
         change = np.concatenate([e.change for e in events])[order]
         side = np.repeat(np.arange(len(events)), [len(e.time) for e in events])[order]
         state.counts.reserve(state.rows.capacity)
-        left, right, shown = (state.counts[name] for name in ("left", "right", "shown"))
-        state.opened = grown(state.opened, len(left))
-        which = int(self.multiplicity)
-        copies = sweep_multiplicities(which, time[order], key, change, side, left, right, shown, state.opened)
-        columns = state.rows.columns(copies[0])
+        state.opened = grown(state.opened, len(state.counts["left"]))
+        kept = state.counts
+        counts = RowCounts(kept["left"], kept["right"], kept["shown"], state.opened)
+        row_events = RowEvents(time[order], key, change, side)
+        copies = sweep_multiplicities(int(self.multiplicity), row_events, counts)
+        columns = state.rows.columns(copies.key)
         if not len(columns):
             columns = inputs[0].slice(0, 0).columns
         self._tidy(state, key)
-        return Batch(columns, copies[1], copies[2], copies[3]).sorted_by_time()
+        return Batch(columns, *copies[1:]).sorted_by_time()
 
     def _events(self, state: MultiplicityState, rows: Batch, side: int, segment: Segment) -> Events:
         keys = state.rows.intern(rows.columns, len(rows))
@@ -100,35 +131,24 @@ class MultiplicityOperator:
 
 @compiled
 def _multiplicity(which: int, left: int, right: int) -> int:
-    if which == 0:
+    if which == Multiplicity.DISTINCT:
         return 1 if left > 0 else 0
-    if which == 1:
+    if which == Multiplicity.EXCEPT_ALL:
         return max(left - right, 0)
-    if which == 2:
+    if which == Multiplicity.EXCEPT:
         return 1 if left > 0 and right == 0 else 0
-    if which == 3:
+    if which == Multiplicity.INTERSECT_ALL:
         return max(min(left, right), 0)
-    if which == 4:
+    if which == Multiplicity.INTERSECT:
         return 1 if left > 0 and right > 0 else 0
     return left
 
 
 @compiled
-def sweep_multiplicities(
-    which: int,
-    time: Int64s,
-    key: Int64s,
-    change: Int8s,
-    side: Int64s,
-    left: Int64s,
-    right: Int64s,
-    shown: Int64s,
-    opened: Int64s,
-) -> tuple[Int64s, Int64s, Int64s, Int8s]:
-    """The copies that come and go: row id, ts, exp, sign. No event changes a multiplicity by more than one.
-
-    `opened` is scratch, all zeros before and after: by row id, the latest copy opened in this segment, as position + 1.
-    """
+def sweep_multiplicities(which: int, events: RowEvents, counts: RowCounts) -> Copies:
+    """What comes of events that change no multiplicity by more than one each."""
+    time, key, change, side = events.time, events.key, events.change, events.side
+    left, right, shown, opened = counts.left, counts.right, counts.shown, counts.opened
     ids, begins = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
     ends, signs = np.full(len(time), FOREVER, np.int64), np.empty(len(time), np.int8)
     below = np.empty(len(time), np.int64)  # the open copy of the same row that came before, as position + 1
@@ -162,4 +182,4 @@ def sweep_multiplicities(
         start = end
     for row in key:
         opened[row] = 0
-    return ids[:count], begins[:count], ends[:count], signs[:count]
+    return Copies(ids[:count], begins[:count], ends[:count], signs[:count])

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.aggregates.average import decimal_averages, integer_averages
-from windrow.aggregates.integer_sum import Sums, total_of
 from windrow.batch.arrays import Int64s
 from windrow.batch.column import WIDE, Column, column, dtype_of
 from windrow.batch.dictionary import Dictionary
+from windrow.numbers.averages import decimal_averages, integer_averages
 from windrow.numbers.in_order import column_like
+from windrow.numbers.limb_sums import IntegerTotals
 from windrow.synopses.positions import words
 from windrow.synopses.positions.words import Layout, Words
 from windrow.types import BIGINT, DOUBLE, DecimalType, Type
@@ -57,7 +57,7 @@ def sum_of_integers(type: Type) -> WordAggregate:
         if found.layout.limbs == 1 and type == BIGINT:
             return column(type, found.rows[:, 1], found.rows[:, 0] > 0)
         sums = _sums(found)
-        total, fits = total_of(sums, type)
+        total, fits = sums.as_type(type)
         return column(type, total, fits & (sums.values > 0))
 
     return WordAggregate("SUM", Layout(words.ADD, 1, 1), words.integers, finish)
@@ -120,5 +120,5 @@ def _extremum(name: str, operation: int, type: Type, dictionary: Dictionary | No
     )
 
 
-def _sums(found: Words) -> Sums:
-    return Sums(words.as_limbs(found.rows, found.layout), found.rows[:, 0])
+def _sums(found: Words) -> IntegerTotals:
+    return IntegerTotals(words.as_limbs(found.rows, found.layout), found.rows[:, 0])

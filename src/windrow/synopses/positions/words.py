@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.aggregates.float_sum import exact
 from windrow.batch.arrays import Array, Floats, Int64s, UInt64s
 from windrow.batch.column import WIDE, Column
 from windrow.batch.compiled import compiled, inlined
+from windrow.numbers.exact_doubles import exact
 from windrow.numbers.in_order import in_order
 
 ADD, LEAST, GREATEST = range(3)
@@ -150,7 +150,7 @@ def as_doubles(rows: Int64s, layout: Layout) -> Floats:
 
 
 def as_limbs(rows: Int64s, layout: Layout) -> Int64s:
-    """Sums of integers as four limbs of 32 bits, the highest with all that is above (`integer_sum.Sums`)."""
+    """Sums of integers as four limbs of 32 bits, the highest with all that is above (`IntegerTotals`)."""
     number = np.zeros((len(rows), 3), np.int64)
     given = rows[:, layout.plain :]
     number[:, : given.shape[1]] = given
