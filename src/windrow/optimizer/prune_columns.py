@@ -8,12 +8,34 @@ column is used. Windows on streams are left as they are: all queries on a stream
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from windrow.plan.analysis.relations import is_relation
+from windrow.plan.by_kind import ByKind
 from windrow.plan.expressions import Expression, Named, columns_of
-from windrow.plan.nodes import Alias, AntiJoin, Filter, GroupBy, Join, Node, Project, SemiJoin, Sort, Stream, Union
+from windrow.plan.nodes import (
+    Alias,
+    AntiJoin,
+    AppendOnly,
+    Distinct,
+    Except,
+    Filter,
+    GroupBy,
+    Intersect,
+    Join,
+    Limit,
+    Node,
+    OutputStream,
+    Project,
+    SemiJoin,
+    Sort,
+    Stream,
+    Table,
+    Union,
+    Windowed,
+)
+from windrow.plan.running_nodes import RUNNING
 from windrow.plan.schema import unqualified
 
 Columns = frozenset[str]
@@ -61,22 +83,32 @@ def narrowed(node: Node, used: Columns) -> Node:
 
 def _pruned(node: Node, used: Columns) -> Node:
     """The plan with narrower inputs of its topmost joins; it gives at least the used columns."""
-    if isinstance(node, Filter):
-        return _over(node, _pruned(node.input, used | columns_of(node.predicate)))
-    if isinstance(node, Sort):
-        return _over(node, _pruned(node.input, used | _columns(key.expression for key in node.keys)))
-    if isinstance(node, Alias):
-        return _over(node, _pruned(node.input, _below(node, used)))
-    if isinstance(node, Project):
-        return narrowed(node, used)
-    if isinstance(node, GroupBy):
-        return _without_unused_aggregates(node, used)
-    if isinstance(node, Join):
-        used |= condition_columns(node)
-        return _over(node, narrowed(node.left, used), narrowed(node.right, used))
-    if isinstance(node, SemiJoin | AntiJoin):
-        return _over(node, narrowed(node.left, used | condition_columns(node)), node.right)
-    return _narrow_union(node, used) if isinstance(node, Union) else node
+    return _PRUNED[node](node, used)
+
+
+def _pruned_selection(node: Filter, used: Columns) -> Node:
+    return _over(node, _pruned(node.input, used | columns_of(node.predicate)))
+
+
+def _pruned_sort(node: Sort, used: Columns) -> Node:
+    return _over(node, _pruned(node.input, used | _columns(key.expression for key in node.keys)))
+
+
+def _pruned_alias(node: Alias, used: Columns) -> Node:
+    return _over(node, _pruned(node.input, _below(node, used)))
+
+
+def _pruned_join(node: Join, used: Columns) -> Node:
+    used |= condition_columns(node)
+    return _over(node, narrowed(node.left, used), narrowed(node.right, used))
+
+
+def _pruned_left(node: SemiJoin | AntiJoin, used: Columns) -> Node:
+    return _over(node, narrowed(node.left, used | condition_columns(node)), node.right)
+
+
+def _as_it_is(node: Node, used: Columns) -> Node:
+    return node
 
 
 def _over(node: Node, *inputs: Node) -> Node:
@@ -112,3 +144,21 @@ def _times(node: GroupBy) -> Columns:
         return frozenset()
     streams = (below for below in node.input.walk() if isinstance(below, Stream))
     return frozenset(f"{stream.alias}.{stream.timestamp}" for stream in streams)
+
+
+_PRUNED: ByKind[Callable[..., Node]] = ByKind(
+    {
+        Filter: _pruned_selection,
+        Sort: _pruned_sort,
+        Alias: _pruned_alias,
+        Project: narrowed,
+        GroupBy: _without_unused_aggregates,
+        Join: _pruned_join,
+        (SemiJoin, AntiJoin): _pruned_left,
+        Union: _narrow_union,
+        (Stream, Table): _as_it_is,
+        Windowed: _as_it_is,  # shared by all queries on a stream; on a sub-query it breaks ties by the row
+        (Distinct, Except, Intersect, Limit, AppendOnly, OutputStream): _as_it_is,  # they compare whole rows
+    },
+    never={RUNNING: "rules see plans before it is decided how they run"},
+)

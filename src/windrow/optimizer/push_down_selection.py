@@ -7,24 +7,34 @@ count windows, where dropping rows early would let others in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from windrow.plan.by_kind import ByKind
 from windrow.plan.expressions import Column, Expression, columns_of, rename_columns, transform
 from windrow.plan.functions import conjunction, conjuncts
 from windrow.plan.nodes import (
     Alias,
     AntiJoin,
+    AppendOnly,
     Distinct,
+    Except,
     Filter,
     GroupBy,
+    Intersect,
     Join,
     JoinKind,
+    Limit,
     Node,
+    OutputStream,
     Project,
     SemiJoin,
     Sort,
+    Stream,
+    Table,
     Union,
+    Windowed,
 )
+from windrow.plan.running_nodes import RUNNING
 from windrow.plan.schema import unqualified
 
 
@@ -33,24 +43,34 @@ def push_down_selection(node: Node) -> Node | None:
         return _from_condition(node)
     if not isinstance(node, Filter):
         return None
-    below = node.input
-    if isinstance(below, Filter):
-        predicate = conjunction([below.predicate, node.predicate])
-        return None if predicate is None else Filter(below.input, predicate)
-    if isinstance(below, Join):
-        return _through_join(below, conjuncts(node.predicate))
-    if isinstance(below, SemiJoin | AntiJoin):
-        return below.with_inputs(Filter(below.left, node.predicate), below.right)
-    if isinstance(below, Distinct | Sort):
-        return below.with_inputs(Filter(below.input, node.predicate))
-    if isinstance(below, Project):
-        return below.with_inputs(Filter(below.input, _in_terms_of_input(node.predicate, below)))
-    if isinstance(below, Alias):
-        names = {f"{below.name}.{unqualified(name)}": name for name in below.input.schema.names}
-        return Alias(Filter(below.input, rename_columns(node.predicate, names)), below.name)
-    if isinstance(below, Union):
-        return _through_union(below, node.predicate)
-    return _through_group_by(below, conjuncts(node.predicate)) if isinstance(below, GroupBy) else None
+    return _PUSHED_BELOW[node.input](node.input, node.predicate)
+
+
+def _merged(below: Filter, predicate: Expression) -> Node | None:
+    """Two selections in a row are one."""
+    both = conjunction([below.predicate, predicate])
+    return None if both is None else Filter(below.input, both)
+
+
+def _through_left(below: SemiJoin | AntiJoin, predicate: Expression) -> Node:
+    return below.with_inputs(Filter(below.left, predicate), below.right)
+
+
+def _through(below: Distinct | Sort, predicate: Expression) -> Node:
+    return below.with_inputs(Filter(below.input, predicate))
+
+
+def _through_projection(below: Project, predicate: Expression) -> Node:
+    return below.with_inputs(Filter(below.input, _in_terms_of_input(predicate, below)))
+
+
+def _through_alias(below: Alias, predicate: Expression) -> Node:
+    names = {f"{below.name}.{unqualified(name)}": name for name in below.input.schema.names}
+    return Alias(Filter(below.input, rename_columns(predicate, names)), below.name)
+
+
+def _stays(below: Node, predicate: Expression) -> None:
+    return None
 
 
 def _in_terms_of_input(predicate: Expression, project: Project) -> Expression:
@@ -67,8 +87,9 @@ def _filtered(node: Node, parts: Sequence[Expression]) -> Node:
     return node if predicate is None else Filter(node, predicate)
 
 
-def _through_join(join: Join, parts: Sequence[Expression]) -> Node | None:
+def _through_join(join: Join, predicate: Expression) -> Node | None:
     """Below an outer join only the side whose rows are all kept can be tested early."""
+    parts = conjuncts(predicate)
     left_ok = join.kind in (JoinKind.INNER, JoinKind.LEFT)
     right_ok = join.kind in (JoinKind.INNER, JoinKind.RIGHT)
     left = [part for part in parts if left_ok and _is_over(part, join.left)]
@@ -106,8 +127,9 @@ def _through_union(union: Union, predicate: Expression) -> Node:
     return Union(Filter(union.left, predicate), Filter(union.right, rename_columns(predicate, names)))
 
 
-def _through_group_by(group: GroupBy, parts: Sequence[Expression]) -> Node | None:
+def _through_group_by(group: GroupBy, predicate: Expression) -> Node | None:
     """Conditions on keys choose groups as a whole, so their rows need not be grouped; without keys nothing can move."""
+    parts = conjuncts(predicate)
     keys = {key.name: key.expression for key in group.keys}
     below = [part for part in parts if columns_of(part) and columns_of(part) <= keys.keys()]
     if not below:
@@ -115,3 +137,22 @@ def _through_group_by(group: GroupBy, parts: Sequence[Expression]) -> Node | Non
     meant = [transform(part, lambda p: keys[p.name] if isinstance(p, Column) else None) for part in below]
     rest = [part for part in parts if part not in below]
     return _filtered(group.with_inputs(_filtered(group.input, meant)), rest)
+
+
+# By what is below the selection: the plan with the condition further down, None where it has to stay.
+_PUSHED_BELOW: ByKind[Callable[..., Node | None]] = ByKind(
+    {
+        Filter: _merged,
+        Join: _through_join,
+        (SemiJoin, AntiJoin): _through_left,
+        (Distinct, Sort): _through,
+        Project: _through_projection,
+        Alias: _through_alias,
+        Union: _through_union,
+        GroupBy: _through_group_by,
+        (Stream, Table): _stays,
+        Windowed: _stays,  # a window on rows would let others in; one on time is shared by all queries
+        (Except, Intersect, Limit, AppendOnly, OutputStream): _stays,  # they look at the whole answer
+    },
+    never={RUNNING: "rules see plans before it is decided how they run"},
+)

@@ -297,3 +297,13 @@ class JoinLookup(OnDemandLookup):
 
 # One row a group, however it is computed.
 Grouping: TypeAlias = GroupBy | MergeGroups | GroupLookup
+
+
+SYNOPSES = (WindowSynopsis, JoinSynopsis, PeriodicSynopsis)
+LOOKUPS = (WindowLookup, JoinLookup, PeriodicLookup)
+RUNNING: tuple[type[Node], ...] = (
+    *(WithEnd, Numbered, Stamped, Exchange),
+    *(SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, MergeGroups),
+    *SYNOPSES,
+    *LOOKUPS,
+)

@@ -3,14 +3,51 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.analysis.slices import is_summarised
 from windrow.plan.approximation import error_of, registers_of
+from windrow.plan.by_kind import ByKind
 from windrow.plan.expressions import AggregateCall, Column, Literal
-from windrow.plan.nodes import Alias, AppendOnly, Filter, GroupBy, Limit, Node, OutputStream, Project, Sort
-from windrow.plan.running_nodes import Exchange, Grouping, MergeGroups, OnDemandLookup
+from windrow.plan.nodes import (
+    Alias,
+    AntiJoin,
+    AppendOnly,
+    Distinct,
+    Except,
+    Filter,
+    GroupBy,
+    Intersect,
+    Join,
+    Limit,
+    Node,
+    OutputStream,
+    Project,
+    SemiJoin,
+    Sort,
+    Stream,
+    Table,
+    Union,
+    Windowed,
+)
+from windrow.plan.running_nodes import (
+    LOOKUPS,
+    SYNOPSES,
+    Exchange,
+    Grouping,
+    LastSubWindows,
+    MergeGroups,
+    Numbered,
+    OnDemandLookup,
+    SharedSlices,
+    SlicePartials,
+    SliceSummaries,
+    Stamped,
+    SubWindows,
+    WithEnd,
+)
 from windrow.plan.schema import unqualified
 
 _MISSING = "there may be others with more, unless complete is true"
@@ -18,18 +55,30 @@ _MISSING = "there may be others with more, unless complete is true"
 
 def bounds_of(node: Node) -> dict[str, str]:
     """By column that shows an approximate aggregate: what is certain about it."""
-    if isinstance(node, Filter | Sort | Limit | Exchange | AppendOnly | OutputStream):
-        return bounds_of(node.input)
-    if isinstance(node, Alias):
-        return {f"{node.name}.{unqualified(name)}": bound for name, bound in bounds_of(node.input).items()}
-    if isinstance(node, Project):
-        below = bounds_of(node.input)
-        shown = {column.name: column.expression for column in node.columns}
-        return {name: below[of.name] for name, of in shown.items() if isinstance(of, Column) and of.name in below}
-    if not isinstance(node, Grouping):
-        return {}
-    found = ((named.name, bound_of(node, named.call)) for named in node.aggregates)
-    return {name: bound for name, bound in found if bound is not None}
+    return _BOUNDS[node](node)
+
+
+def _no_bounds(node: Node) -> dict[str, str]:
+    return {}
+
+
+def _as_below(node: Node) -> dict[str, str]:
+    return bounds_of(node.inputs[0])
+
+
+def _renamed(node: Alias) -> dict[str, str]:
+    return {f"{node.name}.{unqualified(name)}": bound for name, bound in bounds_of(node.input).items()}
+
+
+def _projected(node: Project) -> dict[str, str]:
+    below = bounds_of(node.input)
+    shown = {column.name: column.expression for column in node.columns}
+    return {name: below[of.name] for name, of in shown.items() if isinstance(of, Column) and of.name in below}
+
+
+def _grouped(node: Grouping) -> dict[str, str]:
+    bounds = ((named.name, bound_of(node, named.call)) for named in node.aggregates)
+    return {name: bound for name, bound in bounds if bound is not None}
 
 
 def bound_of(node: Grouping, call: AggregateCall) -> str | None:
@@ -82,3 +131,17 @@ def _looked_up(call: AggregateCall) -> str:
 
 def _percent(call: AggregateCall) -> str:
     return f"{float(error_of(call) * Fraction(100)):g}%"
+
+
+_BOUNDS: ByKind[Callable[..., dict[str, str]]] = ByKind(
+    {
+        (Filter, Sort, Limit, AppendOnly, OutputStream, Exchange): _as_below,
+        Alias: _renamed,
+        Project: _projected,
+        (GroupBy, MergeGroups, *LOOKUPS): _grouped,
+        (Stream, Table, Windowed): _no_bounds,
+        (Join, SemiJoin, AntiJoin, Union, Except, Intersect, Distinct): _no_bounds,
+        (WithEnd, Numbered, Stamped): _no_bounds,
+        (SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, *SYNOPSES): _no_bounds,
+    }
+)

@@ -7,14 +7,50 @@ later, or out because of rows with other keys, do not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from windrow.plan.analysis.key_pairs import key_pairs
 from windrow.plan.analysis.per_node import per_node
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
+from windrow.plan.by_kind import ByKind
 from windrow.plan.expressions import Column, Named
-from windrow.plan.nodes import Alias, Distinct, Filter, GroupBy, Join, JoinKind, Node, Project, Sort, Stream, Windowed
-from windrow.plan.running_nodes import Exchange
+from windrow.plan.nodes import (
+    Alias,
+    AntiJoin,
+    AppendOnly,
+    Distinct,
+    Except,
+    Filter,
+    GroupBy,
+    Intersect,
+    Join,
+    JoinKind,
+    Limit,
+    Node,
+    OutputStream,
+    Project,
+    SemiJoin,
+    Sort,
+    Stream,
+    Table,
+    Union,
+    Windowed,
+)
+from windrow.plan.running_nodes import (
+    LOOKUPS,
+    SYNOPSES,
+    Exchange,
+    LastSubWindows,
+    MergeGroups,
+    Numbered,
+    SharedSlices,
+    SlicePartials,
+    SliceSummaries,
+    Stamped,
+    SubWindows,
+    WithEnd,
+)
 from windrow.plan.windows import Latest, Now, Range, Rows
 
 
@@ -29,21 +65,31 @@ class Closed:
 @per_node
 def closed(node: Node) -> Closed | None:
     """How the rows that leave a node are closed; None when nothing is known of that."""
-    if isinstance(node, Stream):
-        columns = tuple(f"{node.alias}.{name}" for name in node.punctuated)
-        return Closed(columns, node.lifetime is None) if columns else None
-    if isinstance(node, Windowed):
-        return _windowed(node)
-    if isinstance(node, Filter | Sort | Exchange):
-        return closed(node.input)
-    if isinstance(node, Alias):
-        return _renamed(closed(node.input), dict(zip(node.input.schema.names, node.schema.names, strict=True)))
-    if isinstance(node, Project):
-        return _renamed(closed(node.input), _copies(node.columns))
-    if isinstance(node, Join):
-        return _joined(node)
-    if isinstance(node, GroupBy | Distinct):
-        return closes_groups(node) if isinstance(node, GroupBy) else _final(closed(node.input))
+    return _CLOSED[node](node)
+
+
+def _stream(node: Stream) -> Closed | None:
+    columns = tuple(f"{node.alias}.{name}" for name in node.punctuated)
+    return Closed(columns, node.lifetime is None) if columns else None
+
+
+def _as_below(node: Node) -> Closed | None:
+    return closed(node.inputs[0])
+
+
+def _aliased(node: Alias) -> Closed | None:
+    return _renamed(closed(node.input), dict(zip(node.input.schema.names, node.schema.names, strict=True)))
+
+
+def _projected(node: Project) -> Closed | None:
+    return _renamed(closed(node.input), _copies(node.columns))
+
+
+def _distinct(node: Distinct) -> Closed | None:
+    return _final(closed(node.input))
+
+
+def _never(node: Node) -> None:
     return None
 
 
@@ -105,3 +151,22 @@ def _joined(node: Join) -> Closed | None:
     if left is None or right is None or keys is None or closes_side(node, 1) is None:
         return None
     return Closed(keys, left.final and right.final)
+
+
+_CLOSED: ByKind[Callable[..., Closed | None]] = ByKind(
+    {
+        Stream: _stream,
+        Windowed: _windowed,
+        (Filter, Sort, Exchange): _as_below,
+        Alias: _aliased,
+        Project: _projected,
+        Join: _joined,
+        GroupBy: closes_groups,
+        Distinct: _distinct,
+        Table: _never,
+        (SemiJoin, AntiJoin, Union, Except, Intersect, Limit, AppendOnly, OutputStream): _never,
+        (WithEnd, Numbered, Stamped): _never,
+        (SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, MergeGroups): _never,
+        (*SYNOPSES, *LOOKUPS): _never,
+    }
+)

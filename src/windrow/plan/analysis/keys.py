@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from windrow.plan.analysis.per_node import per_node
 from windrow.plan.analysis.update_pattern import gives_stream
+from windrow.plan.by_kind import ByKind
 from windrow.plan.expressions import Column
 from windrow.plan.functions import conjuncts, equal_columns
 from windrow.plan.nodes import (
     Alias,
     AntiJoin,
+    AppendOnly,
     Distinct,
     Except,
     Filter,
+    GroupBy,
     Intersect,
     Join,
     JoinKind,
@@ -24,10 +27,26 @@ from windrow.plan.nodes import (
     Project,
     SemiJoin,
     Sort,
+    Stream,
     Table,
+    Union,
     Windowed,
 )
-from windrow.plan.running_nodes import Exchange, Grouping
+from windrow.plan.running_nodes import (
+    LOOKUPS,
+    SYNOPSES,
+    Exchange,
+    Grouping,
+    LastSubWindows,
+    MergeGroups,
+    Numbered,
+    SharedSlices,
+    SlicePartials,
+    SliceSummaries,
+    Stamped,
+    SubWindows,
+    WithEnd,
+)
 from windrow.plan.schema import unqualified
 from windrow.plan.windows import Latest, Rows
 
@@ -51,28 +70,46 @@ def chosen_key(node: Node, wanted: object = None) -> tuple[str, ...] | None:
 
 
 def _candidates(node: Node) -> frozenset[Key]:
-    if isinstance(node, Table):
-        return _one(f"{node.alias}.{name}" for name in node.primary_key) if node.primary_key else frozenset()
-    if isinstance(node, Windowed):
-        return _window_keys(node)
-    if isinstance(node, Filter | Sort | Limit | SemiJoin | AntiJoin | Exchange):
-        return keys(node.inputs[0])
-    if isinstance(node, OutputStream):
-        return keys(node.input) if node.kind is OutputKind.RSTREAM else frozenset()
-    if isinstance(node, Project):
-        return _renamed(node, {c.expression.name: c.name for c in node.columns if isinstance(c.expression, Column)})
-    if isinstance(node, Alias):
-        return _renamed(node, {name: f"{node.name}.{unqualified(name)}" for name in node.input.schema.names})
-    if isinstance(node, Grouping):
-        return _one(key.name for key in node.keys)
-    if isinstance(node, Distinct):
-        return keys(node.input) or _one(node.schema.names)
-    if isinstance(node, Intersect | Except):
-        return _one(node.schema.names) if not node.all else keys(node.left)
-    return _join_keys(node) if isinstance(node, Join) else frozenset()
+    return _CANDIDATES[node](node)
 
 
-def _one(names: Iterable[str]) -> frozenset[Key]:
+def _no_key(node: Node) -> frozenset[Key]:
+    return frozenset()
+
+
+def _table_key(node: Table) -> frozenset[Key]:
+    return _only(f"{node.alias}.{name}" for name in node.primary_key) if node.primary_key else frozenset()
+
+
+def _as_below(node: Node) -> frozenset[Key]:
+    return keys(node.inputs[0])
+
+
+def _output_keys(node: OutputStream) -> frozenset[Key]:
+    return keys(node.input) if node.kind is OutputKind.RSTREAM else frozenset()
+
+
+def _project_keys(node: Project) -> frozenset[Key]:
+    return _renamed(node, {c.expression.name: c.name for c in node.columns if isinstance(c.expression, Column)})
+
+
+def _alias_keys(node: Alias) -> frozenset[Key]:
+    return _renamed(node, {name: f"{node.name}.{unqualified(name)}" for name in node.input.schema.names})
+
+
+def _group_keys(node: Grouping) -> frozenset[Key]:
+    return _only(key.name for key in node.keys)
+
+
+def _distinct_keys(node: Distinct) -> frozenset[Key]:
+    return keys(node.input) or _only(node.schema.names)
+
+
+def _set_keys(node: Except | Intersect) -> frozenset[Key]:
+    return _only(node.schema.names) if not node.all else keys(node.left)
+
+
+def _only(names: Iterable[str]) -> frozenset[Key]:
     return frozenset({frozenset(names)})
 
 
@@ -80,7 +117,7 @@ def _window_keys(node: Windowed) -> frozenset[Key]:
     extent = node.window.extent
     newest_only = isinstance(extent, Latest) or (isinstance(extent, Rows) and extent.count == 1)
     if newest_only:
-        return _one(node.window.partition)
+        return _only(node.window.partition)
     return frozenset() if gives_stream(node.input) else keys(node.input)
 
 
@@ -107,3 +144,24 @@ def _matched_columns(node: Join) -> Key:
     pairs = (equal_columns(part) for part in conjuncts(node.condition))
     sides = ((pair, [column.name in node.left.schema for column in pair]) for pair in pairs if pair)
     return frozenset(column.name for pair, (one, other) in sides if one != other for column in pair)
+
+
+_CANDIDATES: ByKind[Callable[..., frozenset[Key]]] = ByKind(
+    {
+        Stream: _no_key,
+        Table: _table_key,
+        Windowed: _window_keys,
+        Project: _project_keys,
+        Alias: _alias_keys,
+        (Filter, Sort, Limit, SemiJoin, AntiJoin, Exchange): _as_below,
+        Join: _join_keys,
+        Union: _no_key,
+        (Except, Intersect): _set_keys,
+        Distinct: _distinct_keys,
+        (GroupBy, MergeGroups, *LOOKUPS): _group_keys,
+        OutputStream: _output_keys,
+        AppendOnly: _no_key,  # results stay, and equal ones may follow
+        (WithEnd, Numbered, Stamped): _no_key,
+        (SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, *SYNOPSES): _no_key,
+    }
+)

@@ -7,13 +7,15 @@ Statistics say what was measured; where nothing was measured the defaults below 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from windrow.plan.analysis.keys import keys
 from windrow.plan.analysis.refreshes import refresh_interval
 from windrow.plan.analysis.relations import is_relation
 from windrow.plan.analysis.update_pattern import gives_stream, update_pattern
+from windrow.plan.by_kind import ByKind
 from windrow.plan.expressions import Call, Column, Expression, Literal
 from windrow.plan.functions import conjuncts, equal_columns
 from windrow.plan.nodes import (
@@ -23,6 +25,7 @@ from windrow.plan.nodes import (
     Distinct,
     Except,
     Filter,
+    GroupBy,
     Intersect,
     Join,
     JoinKind,
@@ -31,15 +34,32 @@ from windrow.plan.nodes import (
     OutputStream,
     Project,
     SemiJoin,
+    Sort,
     Stream,
     Table,
     Union,
     Windowed,
 )
 from windrow.plan.pattern import Pattern
-from windrow.plan.running_nodes import Grouping, GroupLookup, GroupSynopsis, SubWindows
+from windrow.plan.running_nodes import (
+    LOOKUPS,
+    SYNOPSES,
+    Exchange,
+    Grouping,
+    GroupLookup,
+    GroupSynopsis,
+    LastSubWindows,
+    MergeGroups,
+    Numbered,
+    SharedSlices,
+    SlicePartials,
+    SliceSummaries,
+    Stamped,
+    SubWindows,
+    WithEnd,
+)
 from windrow.plan.schema import unqualified
-from windrow.plan.windows import Latest, Now, Range, RangeAgo, Rows, RowsAgo, Window
+from windrow.plan.windows import Between, Latest, Now, Range, RangeAgo, Rows, RowsAgo, Since, Unbounded, Window
 from windrow.types import BOOLEAN
 from windrow.units import SECOND
 
@@ -86,7 +106,7 @@ class Rates:
     def of(self, node: Node) -> Estimate:
         known = self._known.get(id(node))
         if known is None:
-            known = self._known[id(node)] = (node, self._estimate(node))
+            known = self._known[id(node)] = (node, _ESTIMATES[node](self, node))
         return known[1]
 
     def distinct(self, node: Node, column: str) -> float:
@@ -106,29 +126,39 @@ class Rates:
             return FOREVER
         return self._statistics.distinct(source.name, name)
 
-    def _estimate(self, node: Node) -> Estimate:
-        if isinstance(node, Stream | Table):
-            return self._source(node)
-        if isinstance(node, Windowed | SubWindows):
-            return self._windowed(node)
-        if isinstance(node, Filter):
-            return self.of(node.input).scaled(self._selectivity(node.input, node.predicate))
-        if isinstance(node, Join):
-            return self._join(node)
-        if isinstance(node, SemiJoin | AntiJoin):
-            return self._matched(node) if isinstance(node, SemiJoin) else self._unmatched(node)
-        if isinstance(node, Union):
-            return _sum(self.of(node.left), self.of(node.right))
-        if isinstance(node, Except | Intersect):
-            return _by_value(self.of(node.left), self.of(node.right), isinstance(node, Except))
-        if isinstance(node, Distinct | Grouping):
-            return self._distinct(node) if isinstance(node, Distinct) else self._grouped(node)
-        if isinstance(node, Limit):
-            below = self.of(node.input)
-            return Estimate(below.rate, min(below.rows, float(node.count)), below.assumed, below.rate)
-        below = self.of(node.inputs[0])
-        stays = isinstance(node, AppendOnly | OutputStream) and update_pattern(node) is Pattern.MONOTONIC
+    def _selected(self, node: Filter) -> Estimate:
+        return self.of(node.input).scaled(self._selectivity(node.input, node.predicate))
+
+    def _united(self, node: Union) -> Estimate:
+        left, right = self.of(node.left), self.of(node.right)
+        assumed, negatives = left.assumed or right.assumed, left.negatives + right.negatives
+        return Estimate(left.rate + right.rate, left.rows + right.rows, assumed, negatives)
+
+    def _remaining(self, node: Except) -> Estimate:
+        """Half of the rows, since which values both have is not known; each may be taken back."""
+        left = self.of(node.left)
+        return replace(left.scaled(OTHER), assumed=self._is_assumed(node), negatives=left.rate * OTHER)
+
+    def _common(self, node: Intersect) -> Estimate:
+        left, right = self.of(node.left), self.of(node.right)
+        fewer = left if left.rows <= right.rows else right
+        negatives = (left.negatives + right.negatives) * OTHER
+        return replace(fewer.scaled(OTHER), assumed=self._is_assumed(node), negatives=negatives)
+
+    def _is_assumed(self, node: Node) -> bool:
+        return any(self.of(below).assumed for below in node.inputs)
+
+    def _limited(self, node: Limit) -> Estimate:
+        below = self.of(node.input)
+        return Estimate(below.rate, min(below.rows, float(node.count)), below.assumed, below.rate)
+
+    def _emitted(self, node: AppendOnly | OutputStream) -> Estimate:
+        below = self.of(node.input)
+        stays = update_pattern(node) is Pattern.MONOTONIC
         return Estimate(below.rate, FOREVER, below.assumed) if stays else below
+
+    def _as_below(self, node: Node) -> Estimate:
+        return self.of(node.inputs[0])
 
     def _source(self, node: Stream | Table) -> Estimate:
         measured = self._statistics.rate(node.name)
@@ -145,19 +175,8 @@ class Rates:
         return Estimate(below.rate, min(rows, self._in_view(node, below.rate)), below.assumed, taken_back)
 
     def _in_view(self, node: Windowed | SubWindows, rate: float) -> float:
-        window, extent = node.window, node.window.extent
-        if isinstance(extent, Range):
-            return rate * extent.length / SECOND
-        if isinstance(extent, RangeAgo):
-            return rate * (extent.begin - extent.end) / SECOND
-        if isinstance(extent, Now):
-            return max(1.0, rate / SECOND)
-        if isinstance(extent, RowsAgo):
-            return float(extent.begin - extent.end)
-        if isinstance(extent, Rows | Latest):
-            each = float(extent.count) if isinstance(extent, Rows) else OTHER
-            return each * self._partitions(node.input, window)
-        return FOREVER
+        extent = node.window.extent
+        return _IN_VIEW[extent](extent, rate) * self._partitions(node.input, node.window)
 
     def _partitions(self, node: Node, window: Window) -> float:
         count = 1.0
@@ -272,18 +291,6 @@ def finite_rows(of: Estimate) -> float:
     return of.rows if of.rows != FOREVER else of.rate * 60
 
 
-def _sum(left: Estimate, right: Estimate) -> Estimate:
-    assumed, negatives = left.assumed or right.assumed, left.negatives + right.negatives
-    return Estimate(left.rate + right.rate, left.rows + right.rows, assumed, negatives)
-
-
-def _by_value(left: Estimate, right: Estimate, strict: bool) -> Estimate:
-    """EXCEPT and INTERSECT: half of the rows, since which values both have is not known."""
-    of = left if strict or left.rows <= right.rows else right
-    negatives = of.rate if strict else left.negatives + right.negatives
-    return Estimate(of.rate * OTHER, of.rows * OTHER, left.assumed or right.assumed, negatives * OTHER)
-
-
 def _origin(node: Node, column: str) -> tuple[Stream | Table, str] | None:
     """The source and column that a column is a copy of; None for a computed one."""
     if isinstance(node, Stream | Table):
@@ -303,3 +310,39 @@ def _origin(node: Node, column: str) -> tuple[Stream | Table, str] | None:
         return _origin(node.input, source.name) if isinstance(source, Column) else None
     holder = next((below for below in node.inputs if column in below.schema), None)
     return None if holder is None else _origin(holder, column)
+
+
+# By the extent of a window and the rate below it: the rows that it shows, of each partition.
+_IN_VIEW: ByKind[Callable[..., float]] = ByKind(
+    {
+        Range: lambda extent, rate: rate * extent.length / SECOND,
+        RangeAgo: lambda extent, rate: rate * (extent.begin - extent.end) / SECOND,
+        Now: lambda extent, rate: max(1.0, rate / SECOND),
+        Rows: lambda extent, rate: float(extent.count),
+        RowsAgo: lambda extent, rate: float(extent.begin - extent.end),
+        Latest: lambda extent, rate: OTHER,
+        (Since, Between, Unbounded): lambda extent, rate: FOREVER,
+    }
+)
+
+_ESTIMATES: ByKind[Callable[..., Estimate]] = ByKind(
+    {
+        (Stream, Table): Rates._source,
+        (Windowed, SubWindows): Rates._windowed,
+        Filter: Rates._selected,
+        (Project, Alias, Sort): Rates._as_below,
+        Join: Rates._join,
+        SemiJoin: Rates._matched,
+        AntiJoin: Rates._unmatched,
+        Union: Rates._united,
+        Except: Rates._remaining,
+        Intersect: Rates._common,
+        Distinct: Rates._distinct,
+        (GroupBy, MergeGroups, *LOOKUPS): Rates._grouped,
+        Limit: Rates._limited,
+        (AppendOnly, OutputStream): Rates._emitted,
+        (WithEnd, Numbered, Stamped, Exchange): Rates._as_below,
+        (SlicePartials, SharedSlices, SliceSummaries, LastSubWindows): Rates._as_below,  # at most: a row a slice
+        SYNOPSES: Rates._as_below,
+    }
+)

@@ -8,6 +8,7 @@ row when the end comes as a negative tuple.
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from windrow.plan.aggregate_class import AggregateClass
@@ -17,6 +18,7 @@ from windrow.plan.analysis.join_synopses import rows_of
 from windrow.plan.analysis.rates import FOREVER, Rates
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.analysis.update_pattern import update_pattern
+from windrow.plan.by_kind import ByKind
 from windrow.plan.expressions import AggregateCall
 from windrow.plan.nodes import (
     Alias,
@@ -35,19 +37,32 @@ from windrow.plan.nodes import (
     Project,
     SemiJoin,
     Sort,
+    Stream,
+    Table,
+    Union,
     Windowed,
 )
 from windrow.plan.pattern import Pattern
 from windrow.plan.running_nodes import (
+    SYNOPSES,
     Exchange,
     Grouping,
     GroupSynopsis,
+    JoinLookup,
     JoinSynopsis,
+    LastSubWindows,
     MergeGroups,
+    Numbered,
     OnDemandLookup,
     PeriodicLookup,
+    SharedSlices,
+    SlicePartials,
+    SliceSummaries,
+    Stamped,
     SubWindows,
+    WindowLookup,
     WindowSynopsis,
+    WithEnd,
 )
 from windrow.plan.windows import Latest, RowCount, Rows, RowsAgo
 from windrow.units import SECOND
@@ -111,30 +126,34 @@ def is_grouped(node: Node) -> bool:
 
 def state_of(node: Node, rates: Rates) -> tuple[StateEntry, ...]:
     """What the operator must remember; empty for one that looks at each tuple once."""
-    if isinstance(node, GroupSynopsis):
-        return (StateEntry("groups", Structure.SYNOPSIS, _kept_rows(node, rates)),)
-    if isinstance(node, PeriodicLookup):
-        return (StateEntry("answer", Structure.GROUP_TABLE, rates.of(node).rows),)
-    if isinstance(node, OnDemandLookup):
-        return ()
-    if isinstance(node, Windowed | SubWindows):
-        return _window_state(node, rates)
-    if isinstance(node, Join | SemiJoin | AntiJoin):
-        return _join_state(node, rates)
-    if isinstance(node, Except | Intersect):
-        counters = StateEntry("multiplicities", Structure.VALUE_COUNTS, rates.of(node.left).rows, input=0)
-        return _stored("left", node, 0, rates), _stored("right", node, 1, rates), counters
-    if isinstance(node, Distinct):
-        return _distinct_state(node, rates)
-    if isinstance(node, GroupBy | MergeGroups):
-        return _group_state(node, rates)
-    if isinstance(node, Limit):
-        return (StateEntry("input", Structure.SORTED, rates.of(node.input).rows, input=0),)
-    if isinstance(node, AppendOnly):
-        return _append_only_state(node, rates)
-    if isinstance(node, OutputStream) and (node.restore or node.kind is not OutputKind.RSTREAM):
-        return (_stored("previous answer", node, 0, rates),)
+    return _STATES[node](node, rates)
+
+
+def _nothing(node: Node, rates: Rates) -> tuple[StateEntry, ...]:
     return ()
+
+
+def _synopsis_state(node: GroupSynopsis, rates: Rates) -> tuple[StateEntry, ...]:
+    return (StateEntry("groups", Structure.SYNOPSIS, _kept_rows(node, rates)),)
+
+
+def _answer_state(node: PeriodicLookup, rates: Rates) -> tuple[StateEntry, ...]:
+    return (StateEntry("answer", Structure.GROUP_TABLE, rates.of(node).rows),)
+
+
+def _counted_state(node: Except | Intersect, rates: Rates) -> tuple[StateEntry, ...]:
+    counters = StateEntry("multiplicities", Structure.VALUE_COUNTS, rates.of(node.left).rows, input=0)
+    return _stored("left", node, 0, rates), _stored("right", node, 1, rates), counters
+
+
+def _sorted_state(node: Limit, rates: Rates) -> tuple[StateEntry, ...]:
+    return (StateEntry("input", Structure.SORTED, rates.of(node.input).rows, input=0),)
+
+
+def _output_state(node: OutputStream, rates: Rates) -> tuple[StateEntry, ...]:
+    """RSTREAM names the answer, which is stored anyway."""
+    is_difference = node.restore or node.kind is not OutputKind.RSTREAM
+    return (_stored("previous answer", node, 0, rates),) if is_difference else ()
 
 
 def _append_only_state(node: AppendOnly, rates: Rates) -> tuple[StateEntry, ...]:
@@ -232,3 +251,24 @@ def _keeps_values(call: AggregateCall) -> bool:
         return not call.user.is_subtractable
     aggregate = AGGREGATES[call.function]
     return aggregate.kind is AggregateClass.HOLISTIC and not aggregate.approximate
+
+
+_STATES: ByKind[Callable[..., tuple[StateEntry, ...]]] = ByKind(
+    {
+        (Stream, Table, Filter, Project, Alias, Union, Sort): _nothing,
+        (Windowed, SubWindows): _window_state,
+        (Join, SemiJoin, AntiJoin): _join_state,
+        (Except, Intersect): _counted_state,
+        Distinct: _distinct_state,
+        (GroupBy, MergeGroups): _group_state,
+        Limit: _sorted_state,
+        AppendOnly: _append_only_state,
+        OutputStream: _output_state,
+        SYNOPSES: _synopsis_state,
+        PeriodicLookup: _answer_state,
+        (WindowLookup, JoinLookup): _nothing,  # the synopsis below remembers
+        (Stamped, Exchange): _nothing,
+        (WithEnd, Numbered): _nothing,  # counted with the AppendOnly above
+        (SlicePartials, SharedSlices, SliceSummaries, LastSubWindows): _nothing,  # counted where slices are merged
+    }
+)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from windrow.plan.analysis.internal import has_internal, joins_and_unites
 from windrow.plan.analysis.per_node import per_node
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
+from windrow.plan.by_kind import ByKind
 from windrow.plan.nodes import (
     Alias,
     AntiJoin,
@@ -20,6 +21,7 @@ from windrow.plan.nodes import (
     Distinct,
     Except,
     Filter,
+    GroupBy,
     Intersect,
     Join,
     JoinKind,
@@ -37,10 +39,12 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.pattern import Pattern
 from windrow.plan.running_nodes import (
+    LOOKUPS,
+    SYNOPSES,
     Exchange,
     Grouping,
-    GroupSynopsis,
     LastSubWindows,
+    MergeGroups,
     Numbered,
     SharedSlices,
     SlicePartials,
@@ -57,7 +61,7 @@ PatternOf = Callable[[Node], Pattern]
 @per_node
 def update_pattern(node: Node) -> Pattern:
     """The pattern of the edge that leaves the node; inner edges over INTERNAL windows keep the window's pattern."""
-    return _derive(node, update_pattern)
+    return _PATTERNS[node](node, update_pattern)
 
 
 @per_node
@@ -72,7 +76,7 @@ def _external_pattern(node: Node) -> Pattern:
     if isinstance(node, SemiJoin):
         ends = max(_external_pattern(node.left), _presence(node.right))
         return Pattern.WK if ends is Pattern.WKS else ends
-    return _derive(node, _external_pattern)
+    return _PATTERNS[node](node, _external_pattern)
 
 
 def _presence(node: Node) -> Pattern:
@@ -80,43 +84,41 @@ def _presence(node: Node) -> Pattern:
     return Pattern.MONOTONIC if has_internal(node) or update_pattern(node) is Pattern.MONOTONIC else Pattern.STR
 
 
-def _derive(node: Node, of: PatternOf) -> Pattern:
-    if isinstance(node, Stream):
-        return Pattern.MONOTONIC if node.lifetime is None else Pattern.WK
-    if isinstance(node, Table):
-        return Pattern.STR if node.retroactive else Pattern.MONOTONIC
-    if isinstance(node, Windowed | SubWindows):
-        return _windowed(node)
-    if isinstance(node, Filter | Project | Alias | Sort | WithEnd | Exchange | Stamped):
-        return of(node.input)
-    if isinstance(node, SlicePartials | SharedSlices | SliceSummaries | GroupSynopsis):
-        return of(node.input)
-    if isinstance(node, AppendOnly):
-        return _external_pattern(node.input)
-    if isinstance(node, OutputStream):
-        return _output(node, of)
-    if isinstance(node, Join | SemiJoin | AntiJoin):
-        return _joined(node, of)
-    if isinstance(node, Union):
-        return _union(node, of)
-    if isinstance(node, Intersect | Distinct):
-        found = _weak(node, of)
-        # Of copies that are counted nobody knows which one ends first.
-        is_counted = isinstance(node, Intersect) and node.all and found is not Pattern.MONOTONIC
-        return Pattern.STR if is_counted else found
-    assert isinstance(node, Except | Grouping | Limit | Numbered | LastSubWindows), node
+def _stream(node: Stream, of: PatternOf) -> Pattern:
+    return Pattern.MONOTONIC if node.lifetime is None else Pattern.WK
+
+
+def _table(node: Table, of: PatternOf) -> Pattern:
+    return Pattern.STR if node.retroactive else Pattern.MONOTONIC
+
+
+def _as_below(node: Node, of: PatternOf) -> Pattern:
+    return of(node.inputs[0])
+
+
+def _append_only(node: AppendOnly, of: PatternOf) -> Pattern:
+    return _external_pattern(node.input)
+
+
+def _intersection(node: Intersect, of: PatternOf) -> Pattern:
+    """Of copies that are counted nobody knows which one ends first."""
+    pattern = _weak(node, of)
+    return Pattern.STR if node.all and pattern is not Pattern.MONOTONIC else pattern
+
+
+def _strict(node: Node, of: PatternOf) -> Pattern:
     return Pattern.STR
 
 
 def _output(node: OutputStream, of: PatternOf) -> Pattern:
-    """ISTREAM and DSTREAM are told for good; what RSTREAM RESTORE tells besides ends with the next refresh."""
+    """ISTREAM and DSTREAM are emitted for good; what RSTREAM RESTORE emits besides ends with the next refresh."""
     below = of(node.input)
     if node.kind is not OutputKind.RSTREAM or below is Pattern.MONOTONIC:
         return Pattern.MONOTONIC
     return max(Pattern.WK, below) if node.restore else below
 
 
-def _windowed(node: Windowed | SubWindows) -> Pattern:
+def _windowed(node: Windowed | SubWindows, of: PatternOf) -> Pattern:
     window = node.window
     own = Pattern.WKS if window.is_time_based else Pattern.MONOTONIC if window.is_open else Pattern.STR
     stays = gives_stream(node.input) or isinstance(node.input, AppendOnly)  # WSTREAM: whatever is below
@@ -177,3 +179,22 @@ def _window_length(node: Windowed) -> tuple[int, int] | None:
     if isinstance(extent, RangeAgo):
         return extent.begin - extent.end, slide
     return (1, 0) if isinstance(extent, Now) else None
+
+
+_PATTERNS: ByKind[Callable[..., Pattern]] = ByKind(
+    {
+        Stream: _stream,
+        Table: _table,
+        (Windowed, SubWindows): _windowed,
+        (Filter, Project, Alias, Sort): _as_below,
+        (WithEnd, Stamped, Exchange, SlicePartials, SharedSlices, SliceSummaries, *SYNOPSES): _as_below,
+        (Join, SemiJoin, AntiJoin): _joined,
+        Union: _union,
+        Intersect: _intersection,
+        Distinct: _weak,
+        (Except, GroupBy, Limit): _strict,
+        (Numbered, LastSubWindows, MergeGroups, *LOOKUPS): _strict,
+        AppendOnly: _append_only,
+        OutputStream: _output,
+    }
+)

@@ -35,7 +35,7 @@ def _node(node: ExplainedNode, on_shards: bool) -> Json:
         "detail": node.detail,
         **({"stage": node.stage} if on_shards else {}),
         "pattern": node.pattern.value,
-        "lifetime": {"begin": node.lifetime.begin, "end": node.lifetime.end},
+        "lifetime": {"begin": node.lifetime.begin, "end": str(node.lifetime.end)},
         "state": [_entry(entry) for entry in node.state],
         "rows_per_second": _finite(node.estimate.rate),
         "rows_alive": _finite(node.estimate.rows),

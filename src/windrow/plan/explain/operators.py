@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from windrow.plan.analysis.relations import is_non_retroactive
 from windrow.plan.analysis.update_pattern import update_pattern
+from windrow.plan.by_kind import ByKind
 from windrow.plan.explain.slices import slice_notes
 from windrow.plan.nodes import (
     Alias,
@@ -32,6 +33,7 @@ from windrow.plan.nodes import (
 from windrow.plan.pattern import Pattern
 from windrow.plan.printer import ExpressionPrinter, aggregate_text, expression_text, sort_key_text, window_text
 from windrow.plan.running_nodes import (
+    LOOKUPS,
     Exchange,
     Grouping,
     GroupSynopsis,
@@ -53,90 +55,49 @@ from windrow.plan.running_nodes import (
 )
 from windrow.units import format_duration, format_timestamp
 
-_NAMES: dict[type[Node], str] = {
-    Stream: "Stream",
-    Table: "Table",
-    Windowed: "Window",
-    Filter: "Selection",
-    Project: "Projection",
-    Alias: "SubQuery",
-    Join: "Join",
-    SemiJoin: "SemiJoin",
-    AntiJoin: "Negation",
-    Union: "Union",
-    Except: "Negation",
-    Intersect: "Intersection",
-    Distinct: "Distinct",
-    GroupBy: "GroupBy",
-    SlicePartials: "SlicePartials",
-    SharedSlices: "SharedSlices",
-    SliceSummaries: "SliceSummaries",
-    SubWindows: "SubWindows",
-    LastSubWindows: "LastSubWindows",
-    MergeGroups: "MergeGroups",
-    WindowSynopsis: "Synopsis",
-    JoinSynopsis: "JoinSynopsis",
-    JoinLookup: "Lookup",
-    PeriodicSynopsis: "Synopsis",
-    WindowLookup: "Lookup",
-    PeriodicLookup: "Lookup",
-    Sort: "Sort",
-    Limit: "Limit",
-    AppendOnly: "AppendOnly",
-    OutputStream: "OutputStream",
-    WithEnd: "WithEnd",
-    Numbered: "Numbered",
-    Stamped: "Stamped",
-    Exchange: "Exchange",
-}
+_NAMES: ByKind[str] = ByKind(
+    {
+        Stream: "Stream",
+        Table: "Table",
+        Windowed: "Window",
+        Filter: "Selection",
+        Project: "Projection",
+        Alias: "SubQuery",
+        Join: "Join",
+        SemiJoin: "SemiJoin",
+        (AntiJoin, Except): "Negation",
+        Union: "Union",
+        Intersect: "Intersection",
+        Distinct: "Distinct",
+        GroupBy: "GroupBy",
+        Sort: "Sort",
+        Limit: "Limit",
+        AppendOnly: "AppendOnly",
+        OutputStream: "OutputStream",
+        WithEnd: "WithEnd",
+        Numbered: "Numbered",
+        Stamped: "Stamped",
+        Exchange: "Exchange",
+        SlicePartials: "SlicePartials",
+        SharedSlices: "SharedSlices",
+        SliceSummaries: "SliceSummaries",
+        SubWindows: "SubWindows",
+        LastSubWindows: "LastSubWindows",
+        MergeGroups: "MergeGroups",
+        (WindowSynopsis, PeriodicSynopsis): "Synopsis",
+        JoinSynopsis: "JoinSynopsis",
+        LOOKUPS: "Lookup",
+    }
+)
 
 
 def operator_name(node: Node) -> str:
-    return _NAMES[type(node)]
+    return _NAMES[node]
 
 
 def describe_operator(node: Node) -> str:
     """What this operator does, in the words of CQL."""
-    if isinstance(node, Stream | Table):
-        return _source(node)
-    if isinstance(node, Windowed | SubWindows):
-        return window_text(node.window)
-    if isinstance(node, Filter):
-        return _printer(node.input).text(node.predicate)
-    if isinstance(node, Project):
-        printer = _printer(node.input)
-        return ", ".join(_named(column.name, printer.text(column.expression)) for column in node.columns)
-    if isinstance(node, Alias):
-        return f"AS {node.name}"
-    if isinstance(node, Join):
-        return _join(node)
-    if isinstance(node, SemiJoin | AntiJoin):
-        return _exists(node)
-    if isinstance(node, PeriodicLookup):
-        return f"{_group_by(node)} over {window_text(node.question.window)}"
-    if isinstance(node, WindowLookup):
-        return f"{_group_by(node)} over {window_text(node.window)}"
-    if isinstance(node, JoinLookup):
-        return f"{_group_by(node)} over {' and '.join(map(window_text, node.windows))}"
-    if isinstance(node, JoinSynopsis):
-        apart = f", two windows up to {node.difference} apart" if node.difference else ""
-        return f"{_group_by(node)} in {node.slices} slices of {format_duration(node.slice)}{apart}"
-    if isinstance(node, SharedSlices):
-        return f"{_group_by(node)} in slices of {format_duration(node.width)}"
-    if isinstance(node, Grouping | SlicePartials | SliceSummaries | GroupSynopsis):
-        return _group_by(node)
-    if isinstance(node, LastSubWindows):
-        return window_text(node.window.window)
-    if isinstance(node, Sort | Limit):
-        return _ordered(node)
-    if isinstance(node, Exchange):
-        printer = _printer(node.input)
-        return f"BY {', '.join(printer.text(key) for key in node.keys)}" if node.keys else "TO ONE SHARD"
-    if isinstance(node, WithEnd | Numbered | Stamped):
-        return f"AS {node.name}"
-    if isinstance(node, OutputStream):
-        return f"{node.kind.value}{' RESTORE' if node.restore else ''}"
-    return _set_operation(node)
+    return _DESCRIPTIONS[node](node)
 
 
 def _printer(below: Node) -> ExpressionPrinter:
@@ -154,12 +115,34 @@ def _named(name: str, text: str) -> str:
 
 
 def _source(node: Stream | Table) -> str:
-    name = node.name if node.alias == node.name else f"{node.name} AS {node.alias}"
-    if isinstance(node, Table):
-        return name if node.retroactive else f"{name}, non-retroactive"
+    return node.name if node.alias == node.name else f"{node.name} AS {node.alias}"
+
+
+def _stream(node: Stream) -> str:
     lifetime = "" if node.lifetime is None else f", lifetime by {node.lifetime}"
     punctuated = f", punctuated by {', '.join(node.punctuated)}" if node.punctuated else ""
-    return f"{name}{lifetime}{punctuated}"
+    return f"{_source(node)}{lifetime}{punctuated}"
+
+
+def _table(node: Table) -> str:
+    return _source(node) if node.retroactive else f"{_source(node)}, non-retroactive"
+
+
+def _window(node: Windowed | SubWindows) -> str:
+    return window_text(node.window)
+
+
+def _selection(node: Filter) -> str:
+    return _printer(node.input).text(node.predicate)
+
+
+def _projection(node: Project) -> str:
+    printer = _printer(node.input)
+    return ", ".join(_named(column.name, printer.text(column.expression)) for column in node.columns)
+
+
+def _column_name(node: Alias | WithEnd | Numbered | Stamped) -> str:
+    return f"AS {node.name}"
 
 
 def _join(node: Join) -> str:
@@ -169,13 +152,15 @@ def _join(node: Join) -> str:
     return f"{kind}{condition}{table}"
 
 
-def _exists(node: SemiJoin | AntiJoin) -> str:
-    word = "EXISTS" if isinstance(node, SemiJoin) else "NOT EXISTS"
+def _exists(node: SemiJoin) -> str:
+    return "EXISTS" if node.condition is None else f"EXISTS {expression_text(node.condition)}"
+
+
+def _not_exists(node: AntiJoin) -> str:
     parts = [] if node.condition is None else [expression_text(node.condition)]
-    if isinstance(node, AntiJoin) and node.not_in is not None:
-        word = "NOT IN"
+    if node.not_in is not None:
         parts.insert(0, " <> ALL ".join(expression_text(side) for side in node.not_in))
-    return f"{word} {' AND '.join(parts)}".strip()
+    return f"{'NOT EXISTS' if node.not_in is None else 'NOT IN'} {' AND '.join(parts)}".strip()
 
 
 def _group_by(node: Grouping | SlicePartials | SharedSlices | SliceSummaries | GroupSynopsis) -> str:
@@ -202,21 +187,80 @@ def _left_out(node: Grouping) -> Iterator[str]:
         yield f"rows from before {format_timestamp(node.since)} are not in its windows"
 
 
-def _ordered(node: Sort | Limit) -> str:
-    order = f"BY {', '.join(sort_key_text(key) for key in node.keys)}" if node.keys else ""
-    if isinstance(node, Sort):
-        return order
+def _order(node: Sort | Limit) -> str:
+    return f"BY {', '.join(sort_key_text(key) for key in node.keys)}" if node.keys else ""
+
+
+def _limit(node: Limit) -> str:
     offset = f" OFFSET {node.offset}" if node.offset else ""
-    return f"{node.count}{offset} {order}".strip()
+    return f"{node.count}{offset} {_order(node)}".strip()
 
 
-def _set_operation(node: Node) -> str:
-    if isinstance(node, Except | Intersect):
-        word = "EXCEPT" if isinstance(node, Except) else "INTERSECT"
-        return f"{word} ALL" if node.all else word
-    if isinstance(node, Union):
-        return "UNION ALL"
-    if not isinstance(node, AppendOnly):
-        return "rows"
+def _exchange(node: Exchange) -> str:
+    printer = _printer(node.input)
+    return f"BY {', '.join(printer.text(key) for key in node.keys)}" if node.keys else "TO ONE SHARD"
+
+
+def _output(node: OutputStream) -> str:
+    return f"{node.kind.value}{' RESTORE' if node.restore else ''}"
+
+
+def _append_only(node: AppendOnly) -> str:
     stays = update_pattern(node) is Pattern.MONOTONIC
     return "results stay when their INTERNAL windows move on" + ("" if stays else ", and end with their external parts")
+
+
+def _shared_slices(node: SharedSlices) -> str:
+    return f"{_group_by(node)} in slices of {format_duration(node.width)}"
+
+
+def _last_sub_windows(node: LastSubWindows) -> str:
+    return window_text(node.window.window)
+
+
+def _join_synopsis(node: JoinSynopsis) -> str:
+    apart = f", two windows up to {node.difference} apart" if node.difference else ""
+    return f"{_group_by(node)} in {node.slices} slices of {format_duration(node.slice)}{apart}"
+
+
+def _window_lookup(node: WindowLookup) -> str:
+    return f"{_group_by(node)} over {window_text(node.window)}"
+
+
+def _join_lookup(node: JoinLookup) -> str:
+    return f"{_group_by(node)} over {' and '.join(map(window_text, node.windows))}"
+
+
+def _periodic_lookup(node: PeriodicLookup) -> str:
+    return f"{_group_by(node)} over {window_text(node.question.window)}"
+
+
+_DESCRIPTIONS: ByKind[Callable[..., str]] = ByKind(
+    {
+        Stream: _stream,
+        Table: _table,
+        (Windowed, SubWindows): _window,
+        Filter: _selection,
+        Project: _projection,
+        (Alias, WithEnd, Numbered, Stamped): _column_name,
+        Join: _join,
+        SemiJoin: _exists,
+        AntiJoin: _not_exists,
+        Union: lambda _: "UNION ALL",
+        Except: lambda node: "EXCEPT ALL" if node.all else "EXCEPT",
+        Intersect: lambda node: "INTERSECT ALL" if node.all else "INTERSECT",
+        Distinct: lambda _: "rows",
+        (GroupBy, SlicePartials, SliceSummaries, MergeGroups, WindowSynopsis, PeriodicSynopsis): _group_by,
+        Sort: _order,
+        Limit: _limit,
+        AppendOnly: _append_only,
+        OutputStream: _output,
+        Exchange: _exchange,
+        SharedSlices: _shared_slices,
+        LastSubWindows: _last_sub_windows,
+        JoinSynopsis: _join_synopsis,
+        WindowLookup: _window_lookup,
+        JoinLookup: _join_lookup,
+        PeriodicLookup: _periodic_lookup,
+    }
+)

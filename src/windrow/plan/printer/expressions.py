@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 
 from windrow.plan.expressions import AggregateCall, Call, Case, Cast, Column, Expression, Literal, SortKey
 from windrow.plan.printer.names import column_name
-from windrow.types import BINARY, DATE, DOUBLE, FLOAT, INTERVAL, STRING, TIMESTAMP
+from windrow.types import BINARY, DATE, DOUBLE, FLOAT, INTERVAL, STRING, TIMESTAMP, Type
 from windrow.units import format_duration, format_timestamp
 
 # How tightly each operator binds; arguments that bind less tightly are put in parentheses.
@@ -94,24 +94,24 @@ def _plain(expression: Expression) -> tuple[str, int]:
 
 
 def literal_text(literal: Literal) -> str:
-    value, of = literal.value, literal.type
+    value = literal.value
     if value is None:
         return "NULL"
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
-    if isinstance(value, bytes) or of == BINARY:
-        return f"X'{value.hex() if isinstance(value, bytes) else value}'"
-    if of == STRING:
-        return "'" + str(value).replace("'", "''") + "'"
-    if isinstance(value, int) and of == TIMESTAMP:
-        return f"TIMESTAMP '{format_timestamp(value)}'"
-    if isinstance(value, int) and of == DATE:
-        return f"DATE '{date(1970, 1, 1) + timedelta(days=value)}'"
-    if isinstance(value, int) and of == INTERVAL:
-        return f"INTERVAL '{format_duration(value)}'"
-    if of in (DOUBLE, FLOAT):
-        return _double_text(float(value))
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
+    if literal.type in _LITERALS:
+        return _LITERALS[literal.type](value)
     return _decimal_text(value) if isinstance(value, Decimal) else str(value)
+
+
+def _string_text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _date_text(days: int) -> str:
+    return f"DATE '{date(1970, 1, 1) + timedelta(days=days)}'"
 
 
 def _decimal_text(value: Decimal) -> str:
@@ -122,8 +122,19 @@ def _decimal_text(value: Decimal) -> str:
 
 def _double_text(value: float) -> str:
     """With an exponent, so that it is not read back as an exact decimal."""
-    text = repr(value)
+    text = repr(float(value))
     return text if "e" in text else f"{text}e0"
+
+
+_LITERALS: dict[Type, Callable[..., str]] = {
+    STRING: _string_text,
+    BINARY: lambda digits: f"X'{digits}'",
+    TIMESTAMP: lambda value: f"TIMESTAMP '{format_timestamp(value)}'",
+    DATE: _date_text,
+    INTERVAL: lambda value: f"INTERVAL '{format_duration(value)}'",
+    DOUBLE: _double_text,
+    FLOAT: _double_text,
+}
 
 
 def aggregate_text(call: AggregateCall) -> str:

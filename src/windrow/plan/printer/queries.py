@@ -7,8 +7,10 @@ sub-query in FROM.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from windrow.plan.by_kind import ByKind
 from windrow.plan.expressions import AggregateCall, Column, Expression, Named
 from windrow.plan.functions import conjuncts
 from windrow.plan.nodes import (
@@ -36,6 +38,7 @@ from windrow.plan.nodes import (
 from windrow.plan.printer.expressions import ExpressionPrinter, expression_text, sort_key_text
 from windrow.plan.printer.names import identifier
 from windrow.plan.printer.windows import window_text
+from windrow.plan.running_nodes import RUNNING
 from windrow.plan.schema import unqualified
 
 
@@ -47,24 +50,42 @@ def query_text(node: Node) -> str:
 
 
 def _block(node: Node, output: str) -> str:
-    if isinstance(node, Limit):
-        order = f" ORDER BY {', '.join(map(sort_key_text, node.keys))}" if node.keys else ""
-        offset = f" OFFSET {node.offset}" if node.offset else ""
-        return f"{_block(node.input, output)}{order} LIMIT {node.count}{offset}"
-    if isinstance(node, Sort):
-        return f"{_block(node.input, output)} ORDER BY {', '.join(map(sort_key_text, node.keys))}"
-    if isinstance(node, AppendOnly):
-        return _block(node.input, output)
-    if isinstance(node, Windowed) and isinstance(node.input, AppendOnly):
+    """A query whose select list begins with these words."""
+    return _BLOCKS[node](node, output)
+
+
+def _limited(node: Limit, output: str) -> str:
+    order = f" ORDER BY {', '.join(map(sort_key_text, node.keys))}" if node.keys else ""
+    offset = f" OFFSET {node.offset}" if node.offset else ""
+    return f"{_block(node.input, output)}{order} LIMIT {node.count}{offset}"
+
+
+def _sorted(node: Sort, output: str) -> str:
+    return f"{_block(node.input, output)} ORDER BY {', '.join(map(sort_key_text, node.keys))}"
+
+
+def _internal(node: AppendOnly, output: str) -> str:
+    """INTERNAL is said by the windows."""
+    return _block(node.input, output)
+
+
+def _window_block(node: Windowed, output: str) -> str:
+    if isinstance(node.input, AppendOnly):
         return _block(node.input.input, f"WSTREAM {window_text(node.window)} ")
-    if isinstance(node, Distinct) and isinstance(node.input, Union):
+    return _everything(node, output)
+
+
+def _distinct(node: Distinct, output: str) -> str:
+    if isinstance(node.input, Union):
         return _set_operation(node.input, "UNION", output)
-    if isinstance(node, Union | Except | Intersect):
-        return _set_operation(node, _operator(node), output)
-    if isinstance(node, Distinct) and isinstance(node.input, Project):
-        return _select(node.input, f"{output}DISTINCT ")
-    if isinstance(node, Project):
-        return _select(node, output)
+    return _select(node.input, f"{output}DISTINCT ") if isinstance(node.input, Project) else _everything(node, output)
+
+
+def _set_block(node: Union | Except | Intersect, output: str) -> str:
+    return _set_operation(node, _operator(node), output)
+
+
+def _everything(node: Node, output: str) -> str:
     return f"SELECT {output}* FROM {_from(node)}"
 
 
@@ -187,14 +208,20 @@ def _from(node: Node) -> str:
 
 def _relation(node: Node) -> tuple[str, str | None]:
     """A relation without its alias, and the alias where it needs one; a window stands between the two."""
-    if isinstance(node, Stream | Table):
-        return identifier(node.name), None if node.alias == node.name else node.alias
-    if isinstance(node, Windowed) and not isinstance(node.input, AppendOnly):
-        body, alias = _relation(node.input)
-        return f"{body} {window_text(node.window)}", alias
-    if isinstance(node, Alias):
-        return f"({query_text(node.input)})", node.name
-    return _derived(node)
+    return _RELATIONS[node](node)
+
+
+def _source(node: Stream | Table) -> tuple[str, str | None]:
+    return identifier(node.name), None if node.alias == node.name else node.alias
+
+
+def _windowed(node: Windowed) -> tuple[str, str | None]:
+    body, alias = _relation(node.input)
+    return f"{body} {window_text(node.window)}", alias
+
+
+def _sub_query(node: Alias) -> tuple[str, str]:
+    return f"({query_text(node.input)})", node.name
 
 
 def _join(node: Join) -> str:
@@ -211,3 +238,39 @@ def _derived(node: Node) -> tuple[str, str]:
     """A sub-query that keeps the names of the one relation it is over."""
     qualifier = node.schema.names[0].partition(".")[0]
     return f"(SELECT *{_where(node).text()})", qualifier
+
+
+_AS_IT_RUNS = "only plans as they are written have a text"
+
+_BLOCKS: ByKind[Callable[..., str]] = ByKind(
+    {
+        Limit: _limited,
+        Sort: _sorted,
+        AppendOnly: _internal,
+        Windowed: _window_block,
+        Distinct: _distinct,
+        (Union, Except, Intersect): _set_block,
+        Project: _select,
+        (Stream, Table, Alias, Filter, Join, SemiJoin, AntiJoin): _everything,
+    },
+    never={
+        GroupBy: "a select list is above it",
+        OutputStream: "it is written first, by query_text",
+        RUNNING: _AS_IT_RUNS,
+    },
+)
+
+_RELATIONS: ByKind[Callable[..., tuple[str, str | None]]] = ByKind(
+    {
+        (Stream, Table): _source,
+        Windowed: _windowed,
+        Alias: _sub_query,
+        (Filter, Join, SemiJoin, AntiJoin): _derived,
+    },
+    never={
+        (Project, GroupBy, Distinct, Union, Except, Intersect, Sort, Limit, AppendOnly, OutputStream): (
+            "a sub-query has an alias above it"
+        ),
+        RUNNING: _AS_IT_RUNS,
+    },
+)

@@ -1,0 +1,66 @@
+"""Every kind of node, and of window, is in every table by kind: none is handled by a default."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import pytest
+
+import windrow
+from windrow.plan import running_nodes
+from windrow.plan.by_kind import ByKind
+from windrow.plan.nodes import Distinct, Node, Stream
+from windrow.plan.running_nodes import RUNNING
+from windrow.plan.windows import Extent
+
+FOLDERS = ("plan", "optimizer", "sharing", "physical")
+ONLY_DESCRIBE_OTHERS = {running_nodes.GroupSynopsis, running_nodes.GroupLookup, running_nodes.OnDemandLookup}
+
+
+def tables() -> Iterator[tuple[str, ByKind[Any]]]:
+    for folder in FOLDERS:
+        package = importlib.import_module(f"windrow.{folder}")
+        for found in pkgutil.walk_packages(package.__path__, f"{windrow.__name__}.{folder}."):
+            module = importlib.import_module(found.name)
+            for name, value in vars(module).items():
+                if isinstance(value, ByKind):
+                    yield f"{found.name}.{name}", value
+
+
+TABLES = dict(tables())
+
+
+def kinds_of_nodes(kind: type[Node] = Node) -> Iterator[type[Node]]:
+    for below in kind.__subclasses__():
+        if below not in ONLY_DESCRIBE_OTHERS:
+            yield below
+        yield from kinds_of_nodes(below)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_kind_has_an_entry_or_a_reason(name: str) -> None:
+    listed = {**TABLES[name].entries, **TABLES[name].never}
+    is_about_nodes = issubclass(next(iter(listed)), Node)
+
+    assert set(listed) == set(kinds_of_nodes() if is_about_nodes else get_args(Extent))
+    assert all(TABLES[name].never.values())
+
+
+def test_running_nodes_are_all_in_one_tuple() -> None:
+    assert set(RUNNING) == {kind for kind in kinds_of_nodes() if kind.__module__ == running_nodes.__name__}
+
+
+def test_a_kind_without_an_entry_is_an_error() -> None:
+    stream = Stream("s", "s", (), None)
+    table = ByKind({Stream: "rows"}, never={Distinct: "there are no copies"})
+
+    assert table[stream] == "rows"
+    with pytest.raises(AssertionError, match="Distinct has no entry: there are no copies"):
+        table[Distinct(stream)]
+    with pytest.raises(AssertionError, match="int has no entry"):
+        table[1]
+    with pytest.raises(AssertionError, match="two entries"):
+        ByKind({Stream: 1, (Distinct, Stream): 2})
