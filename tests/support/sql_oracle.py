@@ -63,7 +63,7 @@ def is_approximate(plan: Node) -> bool:
     """Approximate answers are not what SQL gives over the same rows; they have laws of their own."""
     groups = [node for node in plan.walk() if isinstance(node, GroupBy)]
     names = {named.call.function for node in groups for named in node.aggregates}
-    return any(name in AGGREGATES and AGGREGATES[name].approximate for name in names)
+    return any(name in AGGREGATES and AGGREGATES[name].approximation is not None for name in names)
 
 
 def stream_order(rows: Sequence[Row], ties: Sequence[str]) -> list[Row]:

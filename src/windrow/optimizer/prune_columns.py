@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from windrow.plan.aggregates import is_ordered
 from windrow.plan.analysis.relations import is_relation
 from windrow.plan.by_kind import ByKind
 from windrow.plan.expressions import Expression, Named, columns_of
@@ -140,7 +141,7 @@ def _columns(expressions: Iterable[Expression]) -> Columns:
 
 def _times(node: GroupBy) -> Columns:
     """FIRST and LAST choose by the time of the row, which they do not name."""
-    if not any(named.call.function in ("FIRST", "LAST") for named in node.aggregates):
+    if not any(is_ordered(named.call) for named in node.aggregates):
         return frozenset()
     streams = (below for below in node.input.walk() if isinstance(below, Stream))
     return frozenset(f"{stream.alias}.{stream.timestamp}" for stream in streams)

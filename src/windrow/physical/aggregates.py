@@ -1,8 +1,13 @@
-"""From aggregate calls to the accumulators that compute them."""
+"""The kernels of aggregates, a row each: over rows, over what slices become of them, and in synopses.
+
+An entry of `windrow.plan.aggregates.AGGREGATES` says in which of these ways an aggregate can run; its row here has the
+kernel for each of them, and None for the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -34,24 +39,86 @@ from windrow.aggregates.sketches.slice_counters import Cut
 from windrow.batch.column import WIDE, dtype_of
 from windrow.batch.dictionary import Dictionary
 from windrow.errors import WindrowError
-from windrow.plan.aggregates import AGGREGATES
-from windrow.plan.analysis.lookups import FADED
-from windrow.plan.analysis.slices import SliceForm, slice_form
+from windrow.physical import synopsis_kernels
+from windrow.plan.aggregate_class import SliceForm
+from windrow.plan.analysis.slices import slice_form
 from windrow.plan.approximation import error_of, registers_of
-from windrow.plan.expressions import AggregateCall, Cast, Expression, Literal
+from windrow.plan.expressions import AggregateCall, Expression, Literal
 from windrow.plan.user_aggregate import UserAggregate
-from windrow.types import DOUBLE, DecimalType, is_integer
+from windrow.synopses import Synopsis, WordAggregate
+from windrow.synopses.collective.thresholds import ThresholdIndex
+from windrow.synopses.sketches.group_sketches import GroupSketch
+from windrow.types import DecimalType, is_integer
+
+Columns = tuple[int, ...]  # the ordinals of what an aggregate reads
+Kernel = Callable[[AggregateCall, Columns, Dictionary], Aggregate]
 
 
-def accumulator(call: AggregateCall, columns: tuple[int, ...], time: int | None, dictionary: Dictionary) -> Aggregate:
-    """The accumulator of a call; `columns` are the ordinals of its arguments, `time` that of the rows' own time."""
+@dataclass(frozen=True)
+class Kernels:
+    """The kernels of one aggregate.
+
+    over_rows      over the arguments of rows, and the order of rows where it chooses by it
+    partial        what the rows of a slice add up to; its argument is the ordinal, or None for COUNT(*)
+    over_partials  over the columns of such partials
+    over_counters  over values, and how many rows each stands for
+    cut            what stays of the counters of a slice
+    over_summary   over the values that stay, their counts and the floors of their slices
+    words          in a synopsis of words: what is merged, and in some subtracted
+    ranked         in a synopsis of values in order
+    sketch         in a sketch without positions
+    index          in a collective index
+    """
+
+    over_rows: Kernel
+    partial: Callable[[AggregateCall, int | None], Partial] | None = None
+    over_partials: Kernel | None = None
+    over_counters: Kernel | None = None
+    cut: Callable[[AggregateCall], Cut] | None = None
+    over_summary: Kernel | None = None
+    words: Callable[[AggregateCall, Dictionary], WordAggregate] | None = None
+    ranked: Callable[[AggregateCall], Synopsis] | None = None
+    sketch: Callable[[AggregateCall], GroupSketch] | None = None
+    index: Callable[[], ThresholdIndex] | None = None
+
+
+def accumulator(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    """The accumulator of a call over rows."""
     if call.user is not None:
         return _user_defined(call.user, columns, dictionary)
-    made = _over_all(call, columns[0] if columns else None, time, dictionary)
-    return OverDistinct(made) if call.distinct else made
+    over_rows = KERNELS[call.function].over_rows(call, columns, dictionary)
+    return OverDistinct(over_rows) if call.distinct else over_rows
 
 
-def _user_defined(user: UserAggregate, columns: tuple[int, ...], dictionary: Dictionary) -> Aggregate:
+def partial_of(call: AggregateCall, column: int | None) -> Partial:
+    """What the rows of a slice add up to for a call."""
+    partial = KERNELS[call.function].partial
+    assert partial is not None, call
+    return partial(call, column)
+
+
+def merged(call: AggregateCall, columns: Sequence[int], dictionary: Dictionary) -> Aggregate:
+    """The aggregate over the columns of what slices became for it."""
+    kernels = KERNELS[call.function]
+    if call.distinct:
+        return OverDistinct(kernels.over_rows(call, tuple(columns[:1]), dictionary), columns[1])
+    form = slice_form(call)
+    if form is SliceForm.PARTIAL:
+        kernel = kernels.over_partials
+    else:
+        kernel = kernels.over_counters if form is SliceForm.COUNTERS else kernels.over_summary
+    assert kernel is not None, call
+    return kernel(call, tuple(columns), dictionary)
+
+
+def cut_of(call: AggregateCall) -> Cut:
+    """What stays of the counters of a slice."""
+    cut = KERNELS[call.function].cut
+    assert cut is not None, call
+    return cut(call)
+
+
+def _user_defined(user: UserAggregate, columns: Columns, dictionary: Dictionary) -> Aggregate:
     return UserDefined(
         user.name,
         columns,
@@ -65,147 +132,177 @@ def _user_defined(user: UserAggregate, columns: tuple[int, ...], dictionary: Dic
     )
 
 
-def partial_of(call: AggregateCall, column: int | None) -> Partial:
-    """What the rows of a slice add up to for a call."""
-    if is_count(call):
-        return CountPartial(column)
-    assert column is not None, call
-    if call.function in ("MIN", "MAX"):
-        return ExtremumPartial(column, call.type, call.function == "MAX")
-    return IntegerPartial(column) if _is_exact(call) else FloatPartial(column)
-
-
-def merged(call: AggregateCall, columns: Sequence[int], dictionary: Dictionary) -> Aggregate:
-    """The aggregate over the columns of what slices became for it."""
-    first = columns[0]
-    if call.function in ("FREQUENT", "APPROX_TOP"):
-        return _items(call, tuple(columns), dictionary)
-    if slice_form(call) is not SliceForm.PARTIAL:
-        return _of_counters(call, first, columns[1], dictionary)
-    if is_count(call):
-        return CountOfPartials(first)
-    if call.function in ("MIN", "MAX"):
-        return _extremum(call, first)
-    if not _is_exact(call):
-        rest = tuple(columns[1:])
-        return FloatSum(first, rest) if is_sum(call) else FloatAverage(first, rest)
-    of = call.arguments[0].type
-    if is_sum(call):
-        return IntegerSum(first, call.type, columns[1])
-    if isinstance(of, DecimalType) and isinstance(call.type, DecimalType):
-        return DecimalAverage(first, of, call.type, columns[1])
-    return IntegerAverage(first, columns[1])
-
-
-def _of_counters(call: AggregateCall, column: int, count: int, dictionary: Dictionary) -> Aggregate:
-    """The aggregate over values, and how many rows each stands for."""
-    if call.distinct:
-        return OverDistinct(_over_all(call, column, None, dictionary), count)
-    precision = registers_of(call)
-    if precision is not None:
-        return DistinctRegisters(column, precision, count)
-    if call.function == "APPROX_COUNT_DISTINCT":
-        return OverDistinct(Count(column), count)
-    if call.function == "TOP":
-        return Top(column, _parameter(call.arguments[0]), dictionary, count)
-    return Median(column, count) if "MEDIAN" in call.function else Quantile(column, _fraction(call), count)
-
-
-def cut_of(call: AggregateCall) -> Cut:
-    """What is kept of the counters of a slice."""
-    if call.function == "FREQUENT":
-        return TopList(_parameter(call.arguments[1]))
-    kind = LargeShare if call.function == "APPROX_TOP" else RankBlocks
-    return kind(error_of(call))
-
-
-def _items(call: AggregateCall, columns: tuple[int, ...], dictionary: Dictionary) -> Aggregate:
-    if call.function == "FREQUENT":
-        return FrequentItems(columns, call.type, dictionary)
-    return FrequentItems(columns, call.type, dictionary, _parameter(call.arguments[0]))
-
-
-def is_count(call: AggregateCall) -> bool:
-    """Also within an error: where every change is told, the exact value costs no more."""
-    return call.function in ("COUNT", "APPROX_COUNT")
-
-
-def is_sum(call: AggregateCall) -> bool:
-    return call.function in ("SUM", "APPROX_SUM")
-
-
 def _is_exact(call: AggregateCall) -> bool:
     of = call.arguments[0].type
     return is_integer(of) or isinstance(of, DecimalType)
-
-
-def values_of(call: AggregateCall) -> tuple[Expression, ...]:
-    """The arguments that are computed for each row: not the constants beside them."""
-    if call.user is not None:
-        given = zip(call.arguments, call.user.arguments, strict=True)
-        return tuple(value if value.type == of else Cast(value, of) for value, of in given)
-    slots = AGGREGATES[call.function].slots
-    values = [argument for slot, argument in zip(slots, call.arguments, strict=False) if slot is None]
-    if call.function in ("VAR", "STDDEV"):
-        return tuple(Cast(value, DOUBLE) if isinstance(value.type, DecimalType) else value for value in values)
-    return tuple(values)
-
-
-def times_of(call: AggregateCall) -> tuple[Expression, ...]:
-    """The time of the row that FIRST and LAST choose by: their last argument, where `with_row_times` has put it."""
-    return call.arguments[1:] if call.function in ("FIRST", "LAST") else ()
-
-
-def _over_all(call: AggregateCall, column: int | None, time: int | None, dictionary: Dictionary) -> Aggregate:
-    name = call.function
-    if is_count(call):
-        return Count(column)
-    assert column is not None, call
-    if name in ("MIN", "MAX"):
-        return _extremum(call, column)
-    if name == "APPROX_COUNT_DISTINCT":
-        precision = registers_of(call)
-        return OverDistinct(Count(column)) if precision is None else DistinctRegisters(column, precision)
-    if name == "APPROX_TOP":
-        return _items(call, (column,), dictionary)
-    if name == "TOP":
-        return Top(column, _parameter(call.arguments[0]), dictionary)
-    if name in ("MEDIAN", "APPROX_MEDIAN"):
-        return Median(column)
-    if name in ("QUANTILE", "APPROX_QUANTILE"):
-        return Quantile(column, _fraction(call))
-    if name in ("FIRST", "LAST"):
-        assert time is not None, call
-        return AtEdgeOfTime(column, time, 0 if name == "FIRST" else 1)
-    if name in ("VAR", "STDDEV"):
-        return Variance(column) if name == "VAR" else StandardDeviation(column)
-    return _numeric(call, column)
-
-
-def _extremum(call: AggregateCall, column: int) -> Aggregate:
-    if dtype_of(call.type) == WIDE:  # two words: only the trees have room for them
-        return Quantile(column, Fraction(call.function == "MAX"))
-    return minimum(column) if call.function == "MIN" else maximum(column)
-
-
-def _numeric(call: AggregateCall, column: int) -> Aggregate:
-    of = call.arguments[0].type
-    exact = is_integer(of) or isinstance(of, DecimalType)
-    if is_sum(call):
-        return IntegerSum(column, call.type) if exact else FloatSum(column)
-    if call.function == "AVG":
-        if isinstance(of, DecimalType) and isinstance(call.type, DecimalType):
-            return DecimalAverage(column, of, call.type)
-        return IntegerAverage(column) if exact else FloatAverage(column)
-    assert call.function in FADED, call
-    raise WindrowError(f"{call.function} changes all the time, and cannot be told", "add REFRESH ON LOOKUP")
-
-
-def _fraction(call: AggregateCall) -> Fraction:
-    return Fraction(str(_parameter(call.arguments[1])))
 
 
 def _parameter(argument: Expression) -> Any:
     """The value of a constant argument."""
     assert isinstance(argument, Literal), argument
     return argument.value
+
+
+def _fraction(call: AggregateCall) -> Fraction:
+    return Fraction(str(_parameter(call.arguments[1])))
+
+
+def _count(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    return Count(columns[0] if columns else None)
+
+
+def _count_partial(call: AggregateCall, column: int | None) -> Partial:
+    return CountPartial(column)
+
+
+def _count_of_partials(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    return CountOfPartials(columns[0])
+
+
+def _sum(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    """Over values, or over the columns of partial sums."""
+    if not _is_exact(call):
+        return FloatSum(columns[0], columns[1:])
+    return IntegerSum(columns[0], call.type, *columns[1:])
+
+
+def _average(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    """Over values, or over the columns of partial sums."""
+    of = call.arguments[0].type
+    if isinstance(of, DecimalType) and isinstance(call.type, DecimalType):
+        return DecimalAverage(columns[0], of, call.type, *columns[1:])
+    return IntegerAverage(*columns) if _is_exact(call) else FloatAverage(columns[0], columns[1:])
+
+
+def _sum_partial(call: AggregateCall, column: int | None) -> Partial:
+    assert column is not None, call
+    return IntegerPartial(column) if _is_exact(call) else FloatPartial(column)
+
+
+def _minimum(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    return Quantile(columns[0], Fraction(0)) if _is_wide(call) else minimum(columns[0])
+
+
+def _maximum(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    return Quantile(columns[0], Fraction(1)) if _is_wide(call) else maximum(columns[0])
+
+
+def _is_wide(call: AggregateCall) -> bool:
+    return dtype_of(call.type) == WIDE  # two words: only the trees have room for them
+
+
+def _extremum_partial(largest: bool) -> Callable[[AggregateCall, int | None], Partial]:
+    def partial(call: AggregateCall, column: int | None) -> Partial:
+        assert column is not None, call
+        return ExtremumPartial(column, call.type, largest)
+
+    return partial
+
+
+def _variance(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    return Variance(columns[0])
+
+
+def _deviation(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    return StandardDeviation(columns[0])
+
+
+def _median(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    """Over values, or over values and how many rows each stands for."""
+    return Median(*columns[:2])
+
+
+def _quantile(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    """Over values, or over values and how many rows each stands for."""
+    return Quantile(columns[0], _fraction(call), *columns[1:2])
+
+
+def _top(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    """Over values, or over values and how many rows each stands for."""
+    return Top(columns[0], _parameter(call.arguments[0]), dictionary, *columns[1:])
+
+
+def _first(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    return AtEdgeOfTime(columns[0], columns[1], 0)
+
+
+def _last(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    return AtEdgeOfTime(columns[0], columns[1], 1)
+
+
+def _frequent(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    return FrequentItems(columns, call.type, dictionary)
+
+
+def _approximate_top(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    """Over values, or over values with their counts and floors."""
+    return FrequentItems(columns, call.type, dictionary, _parameter(call.arguments[0]))
+
+
+def _distinct_count(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    """Over values, or over values (or their codes) and how many rows each stands for."""
+    precision = registers_of(call)
+    if precision is None:
+        return OverDistinct(Count(columns[0]), *columns[1:])
+    return DistinctRegisters(columns[0], precision, *columns[1:])
+
+
+def _faded(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    raise WindrowError(f"{call.function} changes all the time, and cannot be told", "add REFRESH ON LOOKUP")
+
+
+KERNELS: dict[str, Kernels] = {
+    "COUNT": Kernels(
+        _count,
+        partial=_count_partial,
+        over_partials=_count_of_partials,
+        words=synopsis_kernels.count_words,
+        index=synopsis_kernels.row_index,
+    ),
+    "SUM": Kernels(
+        _sum,
+        partial=_sum_partial,
+        over_partials=_sum,
+        words=synopsis_kernels.sum_words,
+        index=synopsis_kernels.weight_index,
+    ),
+    "AVG": Kernels(_average, partial=_sum_partial, over_partials=_average, words=synopsis_kernels.average_words),
+    "MIN": Kernels(
+        _minimum,
+        partial=_extremum_partial(largest=False),
+        over_partials=_minimum,
+        words=synopsis_kernels.minimum_words,
+        index=synopsis_kernels.smallest_index,
+    ),
+    "MAX": Kernels(
+        _maximum,
+        partial=_extremum_partial(largest=True),
+        over_partials=_maximum,
+        words=synopsis_kernels.maximum_words,
+        index=synopsis_kernels.largest_index,
+    ),
+    "VAR": Kernels(_variance),
+    "STDDEV": Kernels(_deviation),
+    "MEDIAN": Kernels(_median, over_counters=_median, ranked=synopsis_kernels.ranked_median),
+    "QUANTILE": Kernels(_quantile, over_counters=_quantile, ranked=synopsis_kernels.ranked_quantile),
+    "TOP": Kernels(_top, over_counters=_top),
+    "FIRST": Kernels(_first),
+    "LAST": Kernels(_last),
+    # The binder refuses FREQUENT without sub-windows.
+    "FREQUENT": Kernels(_frequent, cut=lambda call: TopList(_parameter(call.arguments[1])), over_summary=_frequent),
+    # Where every change is emitted, the exact value costs no more.
+    "APPROX_COUNT": Kernels(
+        _count,
+        partial=_count_partial,
+        over_partials=_count_of_partials,
+        sketch=synopsis_kernels.count_histogram,
+    ),
+    "APPROX_SUM": Kernels(_sum, partial=_sum_partial, over_partials=_sum, sketch=synopsis_kernels.sum_histogram),
+    "APPROX_COUNT_DISTINCT": Kernels(_distinct_count, over_counters=_distinct_count),
+    "APPROX_MEDIAN": Kernels(_median, cut=lambda call: RankBlocks(error_of(call)), over_summary=_median),
+    "APPROX_QUANTILE": Kernels(_quantile, cut=lambda call: RankBlocks(error_of(call)), over_summary=_quantile),
+    "APPROX_TOP": Kernels(_approximate_top, cut=lambda call: LargeShare(error_of(call)), over_summary=_approximate_top),
+    "DECAYED_SUM": Kernels(_faded, sketch=synopsis_kernels.faded_sum),
+    "DECAYED_COUNT": Kernels(_faded, sketch=synopsis_kernels.faded_count),
+    "DECAYED_AVG": Kernels(_faded, sketch=synopsis_kernels.faded_average),
+}

@@ -15,13 +15,14 @@ from windrow.operators.synopses.maintain_join import MaintainJoinSynopsis
 from windrow.operators.synopses.maintain_synopsis import MaintainSynopsis
 from windrow.operators.synopses.refreshed_synopsis import Periodic, RefreshSynopsis
 from windrow.operators.windows.sub_windows import LastSubWindows
-from windrow.physical.aggregates import accumulator, cut_of, merged, partial_of, times_of, values_of
+from windrow.physical.aggregates import accumulator, cut_of, merged, partial_of
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.lower_under_strategy import LoweringUnderStrategy
 from windrow.physical.physical_node import PhysicalNode
 from windrow.physical.strategy import Strategy, structure_kind
 from windrow.physical.synopses import join_column, kept_column
 from windrow.plan import nodes, running_nodes
+from windrow.plan.aggregates import order_of, values_of
 from windrow.plan.analysis.closings import closes_groups
 from windrow.plan.analysis.slices import counted_sub_windows
 from windrow.plan.expressions import Expression
@@ -36,10 +37,8 @@ class GroupLowering(LoweringUnderStrategy):
         columns: list[CompiledExpression] = [compiler.column(key.expression) for key in plan.keys]
         aggregates = []
         for named in plan.aggregates:
-            arguments = _appended(values_of(named.call), compiler, columns)
-            times = _appended(times_of(named.call), compiler, columns)
-            time = times[0] if times else None
-            aggregates.append(accumulator(named.call, arguments, time, self._dictionary))
+            arguments = _appended((*values_of(named.call), *order_of(named.call)), compiler, columns)
+            aggregates.append(accumulator(named.call, arguments, self._dictionary))
         below = PhysicalNode(plan, Projection(tuple(columns)), (self.lower(plan.input),))
         kind = structure_kind(plan.input, self._strategy)
         operator = GroupBy(tuple(range(len(plan.keys))), tuple(aggregates), kind)

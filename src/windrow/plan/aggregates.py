@@ -1,17 +1,19 @@
-"""Aggregate functions: their arguments, their result type, and the class that decides how they are kept.
+"""Aggregate functions, an entry each: arguments, result type, class, and how they run in slices and in lookups.
 
 Classes follow thesis 2.2.1 and 8.3.3 and Arasu and Widom, section 2: distributive aggregates merge from parts,
 algebraic ones from a fixed number of distributive ones, holistic ones need counters of values; subtractable ones
 can also take a part away again. What is not subtractable must look at the window again when its value leaves.
+
+The kernels are rows of a table with the same names, `windrow.physical.aggregates.KERNELS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from windrow.plan.aggregate_class import AggregateClass, Traits
-from windrow.plan.expressions import AggregateCall, Expression, Literal
+from windrow.plan.aggregate_class import AggregateClass, Approximation, IndexForm, SliceForm, SynopsisForm, Traits
+from windrow.plan.expressions import AggregateCall, Cast, Expression, Literal
 from windrow.plan.functions import SignatureError, check_count
 from windrow.types import (
     BIGINT,
@@ -61,9 +63,16 @@ class Aggregate:
     result: Callable[[Type], Type]
     kind: AggregateClass
     subtractable: bool = False
-    ordered: bool = False  # the order of rows matters, not only their values
-    approximate: bool = False
     duplicate_sensitive: bool = True
+    ordered: bool = False  # chooses by the order of rows, not only by their values
+    distinct: bool = False  # may be written with DISTINCT
+    counts_rows: bool = False  # may be written with *
+    in_doubles: bool = False  # decimals are computed as doubles
+    slices: SliceForm | None = None  # None: needs the rows
+    partial: Callable[[Type], tuple[Type, ...]] | None = None  # the types of a partial result, from the argument's
+    synopsis: SynopsisForm | None = None  # None: cannot be looked up
+    index: IndexForm | None = None
+    approximation: Approximation | None = None
 
 
 def traits_of(call: AggregateCall) -> Traits:
@@ -76,10 +85,51 @@ def traits_of(call: AggregateCall) -> Traits:
     return Traits(aggregate.kind, aggregate.subtractable, aggregate.duplicate_sensitive)
 
 
+def built_in(call: AggregateCall) -> Aggregate | None:
+    """The entry of a call; None for an aggregate of the user's own."""
+    return AGGREGATES[call.function] if call.user is None else None
+
+
+def is_ordered(call: AggregateCall) -> bool:
+    """Whether a built-in aggregate chooses by the order of rows."""
+    aggregate = built_in(call)
+    return aggregate is not None and aggregate.ordered
+
+
+def approximation_of(call: AggregateCall) -> Approximation | None:
+    aggregate = built_in(call)
+    return None if aggregate is None else aggregate.approximation
+
+
+def values_of(call: AggregateCall) -> tuple[Expression, ...]:
+    """The arguments that are computed for each row: not the constants beside them."""
+    if call.user is not None:
+        given = zip(call.arguments, call.user.arguments, strict=True)
+        return tuple(value if value.type == of else Cast(value, of) for value, of in given)
+    aggregate = AGGREGATES[call.function]
+    slots = zip(aggregate.slots, call.arguments, strict=False)
+    values = [argument for slot, argument in slots if slot is _VALUE]
+    if aggregate.in_doubles:
+        return tuple(Cast(value, DOUBLE) if isinstance(value.type, DecimalType) else value for value in values)
+    return tuple(values)
+
+
+def order_of(call: AggregateCall) -> tuple[Expression, ...]:
+    """What an ordered aggregate chooses by: the arguments behind its own, where `with_row_times` has put them."""
+    return call.arguments[len(AGGREGATES[call.function].slots) :] if is_ordered(call) else ()
+
+
+def partial_types(call: AggregateCall) -> tuple[Type, ...]:
+    """The types of the partial results of a slice."""
+    partial = AGGREGATES[call.function].partial
+    assert partial is not None, call
+    return partial(call.arguments[0].type if call.arguments else NULL)
+
+
 def aggregate_call(name: str, arguments: Sequence[Expression], distinct: bool = False) -> AggregateCall:
     """A typed call of a built-in aggregate; SignatureError when the arguments do not fit."""
     aggregate = AGGREGATES[name]
-    if name == "COUNT" and not arguments:
+    if aggregate.counts_rows and not arguments:
         return AggregateCall(name, (), BIGINT)
     check_count(len(arguments), len(aggregate.slots), len(aggregate.slots))
     value = NULL
@@ -153,64 +203,183 @@ def _frequent(of: Type) -> Type:
     return struct(("items", _bounded_items(of)), ("threshold", BIGINT), ("complete", BOOLEAN))
 
 
+def _count(of: Type) -> Type:
+    return BIGINT
+
+
+def _partial_sum(of: Type) -> tuple[Type, ...]:
+    """A sum and a count of values; of doubles the sum in two parts."""
+    return (BIGINT, BIGINT) if is_integer(of) or isinstance(of, DecimalType) else (DOUBLE, DOUBLE, BIGINT)
+
+
+def _partial_count(of: Type) -> tuple[Type, ...]:
+    return (BIGINT,)
+
+
+def _partial_value(of: Type) -> tuple[Type, ...]:
+    return (of,)
+
+
 _KIND = AggregateClass
-_ALL: tuple[Aggregate, ...] = (
-    Aggregate("COUNT", "COUNT(*) or COUNT(x)", (_VALUE,), lambda _: BIGINT, _KIND.DISTRIBUTIVE, subtractable=True),
-    Aggregate("SUM", "SUM(x)", (_VALUE,), _sum, _KIND.DISTRIBUTIVE, subtractable=True),
-    Aggregate("AVG", "AVG(x)", (_VALUE,), _average, _KIND.ALGEBRAIC, subtractable=True),
-    Aggregate("MIN", "MIN(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, duplicate_sensitive=False),
-    Aggregate("MAX", "MAX(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, duplicate_sensitive=False),
-    Aggregate("VAR", "VAR(x)", (_VALUE,), _double, _KIND.ALGEBRAIC, subtractable=True),
-    Aggregate("STDDEV", "STDDEV(x)", (_VALUE,), _double, _KIND.ALGEBRAIC, subtractable=True),
-    Aggregate("MEDIAN", "MEDIAN(x)", (_VALUE,), _double, _KIND.HOLISTIC),
-    Aggregate("QUANTILE", "QUANTILE(x, fraction)", (_VALUE, FRACTION), _same, _KIND.HOLISTIC),
-    Aggregate("TOP", "TOP(k, x)", (COUNT_OF_ITEMS, _VALUE), _items, _KIND.HOLISTIC),
-    Aggregate("FREQUENT", "FREQUENT(x, k)", (_VALUE, COUNT_OF_ITEMS), _frequent, _KIND.HOLISTIC, approximate=True),
-    Aggregate("FIRST", "FIRST(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, ordered=True, duplicate_sensitive=False),
-    Aggregate("LAST", "LAST(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, ordered=True, duplicate_sensitive=False),
-    Aggregate(
-        "APPROX_COUNT",
-        "APPROX_COUNT(x, error)",
-        (_VALUE, ERROR),
-        lambda _: BIGINT,
-        _KIND.DISTRIBUTIVE,
-        approximate=True,
-    ),
-    Aggregate("APPROX_SUM", "APPROX_SUM(x, error)", (_VALUE, ERROR), _sum, _KIND.DISTRIBUTIVE, approximate=True),
-    Aggregate(
-        "APPROX_COUNT_DISTINCT",
-        "APPROX_COUNT_DISTINCT(x, error)",
-        (_VALUE, ERROR),
-        lambda _: BIGINT,
-        _KIND.HOLISTIC,
-        approximate=True,
-        duplicate_sensitive=False,
-    ),
-    Aggregate("APPROX_MEDIAN", "APPROX_MEDIAN(x, error)", (_VALUE, ERROR), _double, _KIND.HOLISTIC, approximate=True),
-    Aggregate(
-        "APPROX_QUANTILE",
-        "APPROX_QUANTILE(x, fraction, error)",
-        (_VALUE, FRACTION, ERROR),
-        _same,
-        _KIND.HOLISTIC,
-        approximate=True,
-    ),
-    Aggregate(
-        "APPROX_TOP",
-        "APPROX_TOP(k, x, error)",
-        (COUNT_OF_ITEMS, _VALUE, ERROR),
-        _bounded_items,
-        _KIND.HOLISTIC,
-        approximate=True,
-    ),
+_COUNT = Aggregate(
+    "COUNT",
+    "COUNT(*) or COUNT(x)",
+    (_VALUE,),
+    _count,
+    _KIND.DISTRIBUTIVE,
+    subtractable=True,
+    distinct=True,
+    counts_rows=True,
+    slices=SliceForm.PARTIAL,
+    partial=_partial_count,
+    synopsis=SynopsisForm.SUBTRACTED,
+    index=IndexForm.ROWS,
+)
+_SUM = Aggregate(
+    "SUM",
+    "SUM(x)",
+    (_VALUE,),
+    _sum,
+    _KIND.DISTRIBUTIVE,
+    subtractable=True,
+    distinct=True,
+    slices=SliceForm.PARTIAL,
+    partial=_partial_sum,
+    synopsis=SynopsisForm.SUBTRACTED,
+    index=IndexForm.WEIGHTS,
+)
+_AVG = Aggregate(
+    "AVG",
+    "AVG(x)",
+    (_VALUE,),
+    _average,
+    _KIND.ALGEBRAIC,
+    subtractable=True,
+    distinct=True,
+    slices=SliceForm.PARTIAL,
+    partial=_partial_sum,
+    synopsis=SynopsisForm.SUBTRACTED,
+)
+_MIN = Aggregate(
+    "MIN",
+    "MIN(x)",
+    (_VALUE,),
+    _same,
+    _KIND.DISTRIBUTIVE,
+    duplicate_sensitive=False,
+    distinct=True,
+    slices=SliceForm.PARTIAL,
+    partial=_partial_value,
+    synopsis=SynopsisForm.MERGED,
+    index=IndexForm.SMALLEST,
+)
+_MAX = replace(_MIN, name="MAX", usage="MAX(x)", index=IndexForm.LARGEST)
+_VAR = Aggregate("VAR", "VAR(x)", (_VALUE,), _double, _KIND.ALGEBRAIC, subtractable=True, in_doubles=True)
+_MEDIAN = Aggregate(
+    "MEDIAN", "MEDIAN(x)", (_VALUE,), _double, _KIND.HOLISTIC, slices=SliceForm.COUNTERS, synopsis=SynopsisForm.RANKED
+)
+_QUANTILE = replace(_MEDIAN, name="QUANTILE", usage="QUANTILE(x, fraction)", slots=(_VALUE, FRACTION), result=_same)
+_FIRST = Aggregate("FIRST", "FIRST(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, ordered=True, duplicate_sensitive=False)
+_TOP = Aggregate("TOP", "TOP(k, x)", (COUNT_OF_ITEMS, _VALUE), _items, _KIND.HOLISTIC, slices=SliceForm.COUNTERS)
+
+_EXACT = (
+    _COUNT,
+    _SUM,
+    _AVG,
+    _MIN,
+    _MAX,
+    _VAR,
+    replace(_VAR, name="STDDEV", usage="STDDEV(x)"),
+    _MEDIAN,
+    _QUANTILE,
+    _TOP,
+    _FIRST,
+    replace(_FIRST, name="LAST", usage="LAST(x)"),
 )
 
-_ALL += tuple(
-    Aggregate(name, f"{name}(x, half_life)", (_VALUE, HALF_LIFE), result, _KIND.ALGEBRAIC, approximate=True)
-    for name, result in (("DECAYED_SUM", _double), ("DECAYED_COUNT", lambda _: DOUBLE), ("DECAYED_AVG", _double))
+_FREQUENT = Aggregate(
+    "FREQUENT",
+    "FREQUENT(x, k)",
+    (_VALUE, COUNT_OF_ITEMS),
+    _frequent,
+    _KIND.HOLISTIC,
+    slices=SliceForm.SUMMARY,
+    approximation=Approximation.FREQUENT,
+)
+_APPROX_COUNT = Aggregate(
+    "APPROX_COUNT",
+    "APPROX_COUNT(x, error)",
+    (_VALUE, ERROR),
+    _count,
+    _KIND.DISTRIBUTIVE,
+    slices=SliceForm.PARTIAL,
+    partial=_partial_count,
+    synopsis=SynopsisForm.HISTOGRAM,
+    approximation=Approximation.COUNT,
+)
+_APPROX_COUNT_DISTINCT = Aggregate(
+    "APPROX_COUNT_DISTINCT",
+    "APPROX_COUNT_DISTINCT(x, error)",
+    (_VALUE, ERROR),
+    _count,
+    _KIND.HOLISTIC,
+    duplicate_sensitive=False,
+    slices=SliceForm.COUNTERS,
+    approximation=Approximation.DISTINCT,
+)
+_APPROX_MEDIAN = Aggregate(
+    "APPROX_MEDIAN",
+    "APPROX_MEDIAN(x, error)",
+    (_VALUE, ERROR),
+    _double,
+    _KIND.HOLISTIC,
+    slices=SliceForm.SUMMARY,
+    approximation=Approximation.RANK,
+)
+_DECAYED_SUM = Aggregate(
+    "DECAYED_SUM",
+    "DECAYED_SUM(x, half_life)",
+    (_VALUE, HALF_LIFE),
+    _double,
+    _KIND.ALGEBRAIC,
+    synopsis=SynopsisForm.FADED,
+    approximation=Approximation.FADED,
 )
 
-AGGREGATES: dict[str, Aggregate] = {aggregate.name: aggregate for aggregate in _ALL}
+_APPROXIMATE = (
+    _FREQUENT,
+    _APPROX_COUNT,
+    replace(
+        _APPROX_COUNT,
+        name="APPROX_SUM",
+        usage="APPROX_SUM(x, error)",
+        result=_sum,
+        partial=_partial_sum,
+        approximation=Approximation.SUM,
+    ),
+    _APPROX_COUNT_DISTINCT,
+    _APPROX_MEDIAN,
+    replace(
+        _APPROX_MEDIAN,
+        name="APPROX_QUANTILE",
+        usage="APPROX_QUANTILE(x, fraction, error)",
+        slots=(_VALUE, FRACTION, ERROR),
+        result=_same,
+    ),
+    replace(
+        _APPROX_MEDIAN,
+        name="APPROX_TOP",
+        usage="APPROX_TOP(k, x, error)",
+        slots=(COUNT_OF_ITEMS, _VALUE, ERROR),
+        result=_bounded_items,
+        approximation=Approximation.ITEMS,
+    ),
+    _DECAYED_SUM,
+    replace(_DECAYED_SUM, name="DECAYED_COUNT", usage="DECAYED_COUNT(x, half_life)", result=lambda _: DOUBLE),
+    replace(_DECAYED_SUM, name="DECAYED_AVG", usage="DECAYED_AVG(x, half_life)"),
+)
+
+AGGREGATES: dict[str, Aggregate] = {aggregate.name: aggregate for aggregate in (*_EXACT, *_APPROXIMATE)}
 
 AGGREGATE_ALIASES: dict[str, str] = {
     "VARIANCE": "VAR",
@@ -222,4 +391,4 @@ AGGREGATE_ALIASES: dict[str, str] = {
     "LAST_VALUE": "LAST",
 }
 
-DISTINCT_ALLOWED = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
+DISTINCT_ALLOWED = frozenset(aggregate.name for aggregate in AGGREGATES.values() if aggregate.distinct)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from windrow.plan.aggregate_class import Approximation
+from windrow.plan.aggregates import approximation_of
 from windrow.plan.expressions import AggregateCall, Literal
 
 _DEVIATION = 1.04  # of the estimate from registers, times the square root of their number (Flajolet et al. 2007)
@@ -21,7 +23,7 @@ def error_of(call: AggregateCall) -> Fraction:
 
 def registers_of(call: AggregateCall) -> int | None:
     """The binary logarithm of how many registers count distinct values within the error; None: count exactly."""
-    if call.function != "APPROX_COUNT_DISTINCT":
+    if approximation_of(call) is not Approximation.DISTINCT:
         return None
     needed = math.ceil(2 * math.log2(_DEVIATIONS * _DEVIATION / float(error_of(call))))
     return None if needed > _MOST else max(_LEAST, needed)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
+from windrow.plan.aggregates import is_ordered, order_of
 from windrow.plan.analysis.relations import is_relation
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.expressions import Column, Expression, Named, NamedAggregate
@@ -84,7 +85,7 @@ def _with_time_arguments(node: Node) -> Node | None:
 
 
 def _lacks_time(named: NamedAggregate) -> bool:
-    return named.call.function in ("FIRST", "LAST") and len(named.call.arguments) == 1
+    return is_ordered(named.call) and not order_of(named.call)
 
 
 class _Carrying:

@@ -15,7 +15,8 @@ from math import gcd
 from typing import NamedTuple
 
 from windrow.errors import WindrowError
-from windrow.plan.aggregates import aggregate_call, traits_of
+from windrow.plan.aggregate_class import IndexForm
+from windrow.plan.aggregates import AGGREGATES, aggregate_call, traits_of
 from windrow.plan.analysis.join_lookups import form_of
 from windrow.plan.analysis.lookups import ASKED, LookupForm, Refusal, synopses_of, thresholds_of
 from windrow.plan.analysis.rates import Rates, Statistics
@@ -224,7 +225,7 @@ def _index(call: AggregateCall, members: Sequence[_Query], load: Workload) -> _I
     is_used, compared = is_indexed(load.updates, ASKED * asking, float(load.groups), ASKED * asking)
     having = f"{asking} threshold{'s' if asking > 1 else ''} in HAVING"
     found = "a collective index finds the groups" if is_used else "every group is looked at"
-    negative = "; until a value is negative" if is_used and call.function == "SUM" else ""
+    negative = "; until a value is negative" if is_used and AGGREGATES[call.function].index is IndexForm.WEIGHTS else ""
     return _Index(is_used, f"{having}: {found} ({compared}{negative})")
 
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 from math import gcd
 from typing import NamedTuple
 
-from windrow.plan.analysis.slices import SliceForm, slice_form, window_below
+from windrow.plan.aggregate_class import SliceForm
+from windrow.plan.analysis.slices import slice_form, window_below
 from windrow.plan.expressions import AggregateCall, Named
 from windrow.plan.nodes import Node, Windowed
 from windrow.plan.rewrite import bottom_up

@@ -10,15 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windrow.physical.aggregates import partial_of, values_of
-from windrow.plan.analysis.slices import (
-    SliceForm,
-    counted_sub_windows,
-    is_sliced,
-    is_summarised,
-    slice_form,
-    window_below,
-)
+from windrow.plan.aggregate_class import SliceForm
+from windrow.plan.aggregates import partial_types, values_of
+from windrow.plan.analysis.slices import counted_sub_windows, is_sliced, is_summarised, slice_form, window_below
 from windrow.plan.approximation import registers_of
 from windrow.plan.expressions import Expression, NamedAggregate
 from windrow.plan.nodes import GroupBy, Node, Windowed
@@ -62,7 +56,7 @@ def slice_columns(aggregates: Sequence[NamedAggregate]) -> SliceColumns:
         fields.extend(Field(f"{name} {number}", type) for number, type in enumerate(types))
 
     for named in by_form[SliceForm.PARTIAL]:
-        placed(named, named.name, *partial_of(named.call, 0 if named.call.arguments else None).types())
+        placed(named, named.name, *partial_types(named.call))
     for number, value in enumerate(counted):
         placed(value, f"counted {number}", value.type, BIGINT)
     for named in by_form[SliceForm.SUMMARY]:

@@ -17,7 +17,7 @@ from windrow.cql.binder.scope import Scope
 from windrow.cql.binder.subqueries import ConditionBinder
 from windrow.cql.syntax import WindowedCall, span_of
 from windrow.errors import CqlMeaningError, Span
-from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
+from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES, is_ordered
 from windrow.plan.expressions import Column, Expression, Literal, Named, transform, walk
 from windrow.plan.nodes import Distinct, GroupBy, Node, Project
 from windrow.plan.row_time import with_row_time
@@ -108,10 +108,10 @@ class BlockBinder:
 
     def _check_times(self, select: exp.Select, grouped: Node, aggregates: Aggregates) -> None:
         """FIRST and LAST go by the time of rows; not all rows have one."""
-        if all(named.call.function not in ("FIRST", "LAST") for named in aggregates.named) or with_row_time(grouped):
+        if not any(is_ordered(named.call) for named in aggregates.named) or with_row_time(grouped):
             return
-        other = (alias for alias, name in AGGREGATE_ALIASES.items() if name in ("FIRST", "LAST"))
-        spellings = ("FIRST", "LAST", *other)
+        ordered = [name for name, entry in AGGREGATES.items() if entry.ordered]
+        spellings = (*ordered, *(alias for alias, name in AGGREGATE_ALIASES.items() if name in ordered))
         written = (node for node in select.find_all(exp.Anonymous) if node.name.upper() in spellings)
         message = "FIRST and LAST choose by the time of rows, and these have none of their own"
         hint = "group the rows before they are made distinct, combined, limited or grouped; or use MIN or MAX"

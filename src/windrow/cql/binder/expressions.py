@@ -285,18 +285,19 @@ class ExpressionBinder:
 
     def _aggregate_arguments(self, name: str, node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
         arguments = list(node.expressions)
+        counts_rows = name in AGGREGATES and AGGREGATES[name].counts_rows
         if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
-            if name != "COUNT":
+            if not counts_rows:
                 raise CqlTypeError(f"{name}(*) has no meaning", span_of(node), f"write {name}(column)")
             return [], False
         if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
             if name not in DISTINCT_ALLOWED:
                 hint = f"DISTINCT goes with {', '.join(sorted(DISTINCT_ALLOWED))}"
                 raise CqlTypeError(f"{name} takes no DISTINCT", span_of(node), hint)
-            # Repeats do not matter to MIN and MAX: one way to say the same thing.
-            return list(arguments[0].expressions), name not in ("MIN", "MAX")
-        if name == "COUNT" and not arguments:
-            raise CqlTypeError("COUNT() counts nothing", span_of(node), "write COUNT(*) or COUNT(column)")
+            # Where repeats do not matter: one way to say the same thing.
+            return list(arguments[0].expressions), AGGREGATES[name].duplicate_sensitive
+        if counts_rows and not arguments:
+            raise CqlTypeError(f"{name}() counts nothing", span_of(node), f"write {name}(*) or {name}(column)")
         return arguments, False
 
 

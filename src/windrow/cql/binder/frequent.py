@@ -6,11 +6,14 @@ from sqlglot import exp
 
 from windrow.cql.syntax import span_of
 from windrow.errors import CqlMeaningError
+from windrow.plan.aggregate_class import Approximation
+from windrow.plan.aggregates import AGGREGATES, approximation_of
 from windrow.plan.analysis.slices import gives_sub_windows, slice_form, window_below
 from windrow.plan.nodes import GroupBy, Node, OutputStream
 from windrow.plan.printer import window_text
 from windrow.plan.windows import RowCount
 
+_NAMES = {name for name, entry in AGGREGATES.items() if entry.approximation is Approximation.FREQUENT}
 _EXAMPLES = "[RANGE 10 MINUTES SLIDE 30 SECONDS] or [ROWS 1000 SLIDE 100]"
 
 
@@ -27,7 +30,9 @@ def check_frequent(plan: Node, tree: exp.Expr) -> None:
 
 
 def _asks(node: Node) -> bool:
-    return isinstance(node, GroupBy) and any(named.call.function == "FREQUENT" for named in node.aggregates)
+    return isinstance(node, GroupBy) and any(
+        approximation_of(named.call) is Approximation.FREQUENT for named in node.aggregates
+    )
 
 
 def _wrong(node: GroupBy) -> tuple[str, str] | None:
@@ -51,5 +56,5 @@ def _wrong(node: GroupBy) -> tuple[str, str] | None:
 
 
 def _place(tree: exp.Expr) -> exp.Expr:
-    calls = (call for call in tree.find_all(exp.Anonymous) if call.name.upper() == "FREQUENT")
+    calls = (call for call in tree.find_all(exp.Anonymous) if call.name.upper() in _NAMES)
     return next(calls, tree)

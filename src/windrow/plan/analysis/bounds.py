@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from windrow.plan.aggregates import AGGREGATES
+from windrow.plan.aggregate_class import Approximation
+from windrow.plan.aggregates import approximation_of
 from windrow.plan.analysis.slices import is_summarised
 from windrow.plan.approximation import error_of, registers_of
 from windrow.plan.by_kind import ByKind
@@ -50,6 +51,7 @@ from windrow.plan.running_nodes import (
 )
 from windrow.plan.schema import unqualified
 
+_SUBTRACTED = (Approximation.COUNT, Approximation.SUM)  # exact wherever every change is emitted
 _MISSING = "there may be others with more, unless complete is true"
 
 
@@ -83,33 +85,35 @@ def _grouped(node: Grouping) -> dict[str, str]:
 
 def bound_of(node: Grouping, call: AggregateCall) -> str | None:
     """What is certain about an aggregate of a group-by; None for one that is always exact."""
-    if call.function == "FREQUENT":
-        return f"every item has more rows than the threshold, at least count and at most most; {_MISSING}"
-    if call.user is not None or not AGGREGATES[call.function].approximate:
+    of = approximation_of(call)
+    if of is None:
         return None
+    if of is Approximation.FREQUENT:
+        return f"every item has more rows than the threshold, at least count and at most most; {_MISSING}"
     if isinstance(node, OnDemandLookup):
         return _looked_up(call)
-    if call.function == "APPROX_COUNT_DISTINCT":
+    if of is Approximation.DISTINCT:
         return f"within {_percent(call)} in 95 of 100 answers" if registers_of(call) is not None else "exact"
-    is_exact = call.function in ("APPROX_COUNT", "APPROX_SUM") or not isinstance(node, MergeGroups)
+    is_exact = of in _SUBTRACTED or not isinstance(node, MergeGroups)
     if is_exact and not _is_summarised(node):
         return "exact"
-    if call.function == "APPROX_TOP":
+    if of is Approximation.ITEMS:
         return f"an item has at least count rows and at most most, which is up to {_percent(call)} of all rows more"
     return f"within {_percent(call)} of all rows in rank"
 
 
 def kept_for(node: Grouping, call: AggregateCall) -> str:
     """What is kept of a slice, or of the values, so that the bound holds."""
-    if call.function == "FREQUENT":
+    of = approximation_of(call)
+    if of is Approximation.FREQUENT:
         size = call.arguments[1]
         assert isinstance(size, Literal), call
         return f"the {size.value!r} most frequent values of each sub-window and group"
     if isinstance(node, OnDemandLookup):
         return "what the synopsis below says"
-    if call.function in ("APPROX_COUNT", "APPROX_SUM"):
+    if of in _SUBTRACTED:
         return "one value a group: rows that leave are subtracted"
-    if call.function == "APPROX_COUNT_DISTINCT":
+    if of is Approximation.DISTINCT:
         registers = registers_of(call)
         return "a counter a value" if registers is None else f"{1 << registers:,} registers a group"
     if not isinstance(node, MergeGroups) and not _is_summarised(node):
@@ -123,9 +127,10 @@ def _is_summarised(node: Grouping) -> bool:
 
 def _looked_up(call: AggregateCall) -> str:
     """What is certain about what a synopsis gives."""
-    if call.function.startswith("DECAYED"):
+    of = approximation_of(call)
+    if of is Approximation.FADED:
         return "up to the rounding of floating-point numbers"
-    null = "; null while a negative value is in the window" if call.function == "APPROX_SUM" else ""
+    null = "; null while a negative value is in the window" if of is Approximation.SUM else ""
     return f"within {_percent(call)}{null}"
 
 

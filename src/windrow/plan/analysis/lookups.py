@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from windrow.plan.aggregates import MOST_DIGITS
+from windrow.plan.aggregate_class import Approximation, IndexForm, SynopsisForm
+from windrow.plan.aggregates import AGGREGATES, MOST_DIGITS, approximation_of
 from windrow.plan.analysis.synopses import SynopsisKind
 from windrow.plan.expressions import AggregateCall, Call, Column, Expression, Literal, columns_of
 from windrow.plan.functions import conjuncts
@@ -19,10 +20,17 @@ from windrow.plan.running_nodes import Threshold
 from windrow.plan.windows import Now, Range, RangeAgo, RowCount, Rows, Unbounded, Window
 from windrow.types import BINARY, STRING, DecimalType, is_integer, is_nested
 
-FADED = frozenset({"DECAYED_SUM", "DECAYED_COUNT", "DECAYED_AVG"})
-_MERGED = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
 ASKED = 1.0  # times a second that a query is looked up, as long as nobody has measured it
 _WRITE = "leave REFRESH ON LOOKUP out"
+
+_MERGED = (SynopsisKind.INTERVAL, SynopsisKind.BASIC_INTERVAL, SynopsisKind.LANDMARKS, SynopsisKind.TWO_STACKS)
+_KINDS: dict[SynopsisForm, tuple[SynopsisKind, ...]] = {
+    SynopsisForm.MERGED: _MERGED,
+    SynopsisForm.SUBTRACTED: (*_MERGED, SynopsisKind.RUNNING),
+    SynopsisForm.RANKED: (SynopsisKind.QUANTILE,),
+    SynopsisForm.HISTOGRAM: (SynopsisKind.HISTOGRAM,),
+    SynopsisForm.FADED: (SynopsisKind.FADED,),
+}
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,7 @@ def lookup_form(plan: Node) -> LookupForm | Refusal:
         if not synopses_of(named.call):
             known = "COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE, APPROX_COUNT, APPROX_SUM and DECAYED_..."
             return Refusal(f"{named.call.function} cannot be looked up", f"{known} can: {_WRITE} for others")
-    faded = {named.call.function in FADED for named in groups.aggregates}
+    faded = {_is_faded(named.call) for named in groups.aggregates}
     return _over_stream(groups) if faded == {True} else _over_window(groups)
 
 
@@ -96,7 +104,7 @@ def _over_window(groups: GroupBy) -> LookupForm | Refusal:
         below = below.input
     if not isinstance(below, Windowed) or not isinstance(below.input, Stream) or below.input.lifetime is not None:
         return Refusal("only aggregates over one window of one stream are looked up", _WRITE)
-    if any(named.call.function in FADED for named in groups.aggregates):
+    if any(_is_faded(named.call) for named in groups.aggregates):
         return Refusal("DECAYED aggregates have no window, the others have one", "write two queries")
     window = below.window
     if (
@@ -140,22 +148,25 @@ def synopses_of(call: AggregateCall) -> tuple[SynopsisKind, ...]:
         if not call.user.has("merge"):
             return ()
         return (SynopsisKind.INTERVAL, SynopsisKind.RUNNING) if call.user.is_subtractable else (SynopsisKind.INTERVAL,)
-    if call.function in FADED:
-        return (SynopsisKind.FADED,)
-    if call.distinct and call.function not in ("MIN", "MAX"):
+    aggregate = AGGREGATES[call.function]
+    if aggregate.synopsis is None or (call.distinct and aggregate.duplicate_sensitive):
         return ()
-    type = call.arguments[0].type if call.arguments else None
-    if call.function in ("APPROX_COUNT", "APPROX_SUM"):
-        is_whole = call.function == "APPROX_COUNT" or (type is not None and _is_whole(call))
-        return (SynopsisKind.HISTOGRAM,) if is_whole else ()
-    if call.function in ("MEDIAN", "QUANTILE"):
-        is_wide = isinstance(type, DecimalType) and type.precision > MOST_DIGITS
-        has_order = type is not None and type not in (STRING, BINARY) and not is_nested(type) and not is_wide
-        return (SynopsisKind.QUANTILE,) if has_order else ()
-    if call.function not in _MERGED:
+    if aggregate.approximation is Approximation.SUM and not _is_whole(call):
         return ()
-    merged = (SynopsisKind.INTERVAL, SynopsisKind.BASIC_INTERVAL, SynopsisKind.LANDMARKS, SynopsisKind.TWO_STACKS)
-    return merged if call.function in ("MIN", "MAX") else (*merged, SynopsisKind.RUNNING)
+    if aggregate.synopsis is SynopsisForm.RANKED and not _has_ranks(call):
+        return ()
+    return _KINDS[aggregate.synopsis]
+
+
+def _has_ranks(call: AggregateCall) -> bool:
+    """Whether values are in order by one word that never changes."""
+    of = call.arguments[0].type
+    is_wide = isinstance(of, DecimalType) and of.precision > MOST_DIGITS
+    return of not in (STRING, BINARY) and not is_nested(of) and not is_wide
+
+
+def _is_faded(call: AggregateCall) -> bool:
+    return approximation_of(call) is Approximation.FADED
 
 
 def thresholds_of(plan: Node, groups: GroupBy) -> tuple[Threshold, ...]:
@@ -169,6 +180,12 @@ def thresholds_of(plan: Node, groups: GroupBy) -> tuple[Threshold, ...]:
     return tuple(one for one in found if one is not None)
 
 
+_SIDES = {
+    IndexForm.ROWS: (True, False),
+    IndexForm.WEIGHTS: (True, False),
+    IndexForm.LARGEST: (True,),
+    IndexForm.SMALLEST: (False,),
+}
 _TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 
 
@@ -195,10 +212,8 @@ def _is_indexed(call: AggregateCall, above: bool) -> bool:
     """Whether a collective index knows which groups are above a bound, or below it."""
     if call.user is not None or call.distinct:
         return False
-    if call.function == "COUNT":
-        return True
-    wanted = {"SUM": (True, False), "MAX": (True,), "MIN": (False,)}.get(call.function, ())
-    return above in wanted and _is_whole(call)
+    index = AGGREGATES[call.function].index
+    return index is not None and above in _SIDES[index] and (index is IndexForm.ROWS or _is_whole(call))
 
 
 def _is_whole(call: AggregateCall) -> bool:

@@ -13,33 +13,23 @@ the planner's affair. What a summary gives depends on what a sub-window is, so i
 
 from __future__ import annotations
 
-import enum
-
-from windrow.plan.aggregates import MOST_DIGITS
+from windrow.plan.aggregate_class import SliceForm
+from windrow.plan.aggregates import MOST_DIGITS, built_in
 from windrow.plan.expressions import AggregateCall
 from windrow.plan.nodes import Alias, Filter, GroupBy, Node, Project, Stream, Windowed
 from windrow.plan.windows import RowCount, Rows, Window
 from windrow.types import DecimalType
 
-_PARTIAL = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX", "APPROX_COUNT", "APPROX_SUM"})
-_COUNTED = frozenset({"MEDIAN", "QUANTILE", "TOP", "APPROX_COUNT_DISTINCT"})
-_SUMMARISED = frozenset({"FREQUENT", "APPROX_MEDIAN", "APPROX_QUANTILE", "APPROX_TOP"})
-
-
-class SliceForm(enum.Enum):
-    PARTIAL = "partial results"
-    COUNTERS = "a counter a value"
-    SUMMARY = "summaries"
-
 
 def slice_form(call: AggregateCall) -> SliceForm | None:
     """What the rows of a slice become for an aggregate; None for one that needs the rows."""
-    if call.function in _SUMMARISED:
-        return SliceForm.SUMMARY
-    if call.distinct or call.function in _COUNTED:
-        return SliceForm.COUNTERS
-    if call.function not in _PARTIAL:
+    aggregate = built_in(call)
+    if aggregate is None:
         return None
+    if call.distinct:
+        return SliceForm.COUNTERS
+    if aggregate.slices is not SliceForm.PARTIAL:
+        return aggregate.slices
     types = [argument.type for argument in call.arguments]
     is_wide = any(isinstance(of, DecimalType) and of.precision > MOST_DIGITS for of in types)
     return None if is_wide else SliceForm.PARTIAL

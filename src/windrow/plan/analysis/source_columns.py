@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from windrow.plan.aggregates import AGGREGATES
+from windrow.plan.aggregates import is_ordered
 from windrow.plan.by_kind import ByKind
 from windrow.plan.expressions import Expression, columns_of
 from windrow.plan.nodes import (
@@ -127,8 +127,7 @@ def _is_ordered(node: _Groups) -> bool:
     """Whether the order of rows may matter, in which all values break ties."""
     if isinstance(node, WindowSynopsis) and node.by_rows:
         return True
-    names = {named.call.function for named in node.aggregates}
-    return bool(names & {"FIRST", "LAST"}) or not names <= AGGREGATES.keys()
+    return any(named.call.user is not None or is_ordered(named.call) for named in node.aggregates)
 
 
 def _columns(expressions: Iterable[Expression]) -> Columns:

@@ -250,7 +250,7 @@ def _keeps_values(call: AggregateCall) -> bool:
     if call.user is not None:
         return not call.user.is_subtractable
     aggregate = AGGREGATES[call.function]
-    return aggregate.kind is AggregateClass.HOLISTIC and not aggregate.approximate
+    return aggregate.kind is AggregateClass.HOLISTIC and aggregate.approximation is None
 
 
 _STATES: ByKind[Callable[..., tuple[StateEntry, ...]]] = ByKind(

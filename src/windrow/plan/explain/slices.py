@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from windrow.plan.aggregate_class import SliceForm
 from windrow.plan.analysis.bounds import bound_of, kept_for
-from windrow.plan.analysis.slices import SliceForm, is_sliced, slice_form
+from windrow.plan.analysis.slices import is_sliced, slice_form
 from windrow.plan.nodes import GroupBy
 from windrow.plan.printer import aggregate_text
 from windrow.plan.running_nodes import Grouping, MergeGroups

@@ -5,6 +5,7 @@ They answer windows that end now, or the whole of a stream that fades.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Container, Mapping
 from typing import Protocol
 
@@ -95,10 +96,16 @@ class HistogramSketch:
         restore_parts({"buckets": self._buckets, "refused": self._refused}, pieces)
 
 
-class DecayedSketch:
-    """SUM, COUNT or AVG (`which`) of values that count half after every half-life; null where there are none."""
+class Fading(enum.Enum):
+    SUM = "sum"
+    COUNT = "count"
+    AVERAGE = "average"
 
-    def __init__(self, half_life: int, which: str) -> None:
+
+class DecayedSketch:
+    """A sum, a count or an average of values that count half after every half-life; null where there are none."""
+
+    def __init__(self, half_life: int, which: Fading) -> None:
         self._which = which
         self._groups = Decayed(half_life)
 
@@ -116,9 +123,9 @@ class DecayedSketch:
     def lookup(self, group: Int64s, begin: Int64s, now: int) -> Column:
         found = self._groups.lookup(group, now)
         some = found.weight > 0
-        if self._which == "COUNT":
+        if self._which is Fading.COUNT:
             return Column(DOUBLE, found.weight)
-        return column(DOUBLE, np.where(some, found.sum if self._which == "SUM" else found.average, 0.0), some)
+        return column(DOUBLE, np.where(some, found.sum if self._which is Fading.SUM else found.average, 0.0), some)
 
     def expire_until(self, time: int) -> None:
         """What fades does not end."""
