@@ -24,7 +24,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 import windrow
-from windrow.runtime.spark import Engine
+from windrow.runtime.spark import SparkEngine
 from windrow.runtime.spark.spark_session import own_session
 
 START = 1_767_225_600_000_000  # 2026-01-01
@@ -125,7 +125,7 @@ def run_windrow(
     spark: SparkSession, streams: Mapping[str, str], query: str, checkpoint: Path, sink: Path | None, shards: int | None
 ) -> dict[str, Any]:
     """The same on Windrow; what `status` says at the end."""
-    engine: Engine = windrow.connect(spark=spark, checkpoint=str(checkpoint), shards=shards)
+    engine: SparkEngine = windrow.connect(spark=spark, checkpoint=str(checkpoint), shards=shards)
     try:
         for name, folder in streams.items():
             columns = "ts TIMESTAMP, k BIGINT, v DOUBLE"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from windrow.plan.user_aggregate import UserAggregate
     from windrow.runtime.local import LocalEngine
-    from windrow.runtime.spark import Engine as SparkEngine
+    from windrow.runtime.spark import SparkEngine
 
 
 @overload
@@ -72,7 +72,7 @@ def _connect_spark(
     spark: Any, master: str | None, checkpoint: str | None, shards: int | None, rows_a_batch: int | None
 ) -> SparkEngine:
     try:
-        from windrow.runtime.spark import Engine as SparkEngine
+        from windrow.runtime.spark import SparkEngine
     except ModuleNotFoundError as error:
         if error.name != "pyspark":
             raise

@@ -139,32 +139,32 @@ class TestHeartbeats:
     def test_answers_expire_on_the_clock(self) -> None:
         clock = ManualClock(1 * SECOND)
         engine = self.engine(clock, "SELECT k FROM s [RANGE 5 SECONDS]")
-        assert not engine.beat()  # it was not silent for long enough
+        assert not engine.tick()  # it was not silent for long enough
 
         clock.advance(2 * SECOND)
-        assert engine.beat()
+        assert engine.tick()
         engine.step()
         assert {row["k"] for row in engine["q"].answer().to_pylist()} == {1, 2}
-        assert not engine.beat()
+        assert not engine.tick()
 
         clock.advance(4 * SECOND)
-        assert engine.beat()
+        assert engine.tick()
         engine.step()
         assert engine["q"].answer().num_rows == 0
         assert engine.watermark == 7 * SECOND
 
         clock.advance(60 * SECOND)
-        assert not engine.beat(), "nothing is left that time could change"
+        assert not engine.tick(), "nothing is left that time could change"
         engine.close()
 
     def test_time_changes_nothing_in_an_answer_that_only_grows(self) -> None:
         clock = ManualClock(1 * SECOND)
         engine = self.engine(clock, "SELECT k FROM s [RANGE UNBOUNDED]")
         clock.advance(2 * SECOND)
-        assert engine.beat(), "the row at 1 s is not final yet"
+        assert engine.tick(), "the row at 1 s is not final yet"
         engine.step()
         clock.advance(60 * SECOND)
-        assert not engine.beat()
+        assert not engine.tick()
         engine.close()
 
     def test_a_stream_without_heartbeat_holds_time(self) -> None:
@@ -174,16 +174,16 @@ class TestHeartbeats:
         engine.query("SELECT k FROM t [RANGE 5 SECONDS]")
         engine.step()
         clock.advance(60 * SECOND)
-        assert not engine.beat()
+        assert not engine.tick()
         engine.close()
 
     def test_a_source_that_has_more_is_not_silent(self) -> None:
         clock = ManualClock(1 * SECOND)
         engine = self.engine(clock, "SELECT k FROM s [RANGE 5 SECONDS]")
-        engine._ends_at(engine._stream("s"), 2)  # of two files one has not been read
+        engine.driver.end("s", 2)  # of two files one has not been read
         engine.step()
         clock.advance(60 * SECOND)
-        assert not engine.beat()
+        assert not engine.tick()
         engine.close()
 
     def test_rows_without_a_time_get_that_of_their_batch(self) -> None:
@@ -194,7 +194,7 @@ class TestHeartbeats:
         engine.push("a", pa.table({"k": pa.array([7], pa.int32())}))
         engine.step()
         clock.advance(SECOND)
-        assert engine.beat()
+        assert engine.tick()
         engine.step()
         (change,) = query.changes().to_pylist()
         assert (change["_ts"].timestamp(), change["_exp"].timestamp()) == (10, 13)

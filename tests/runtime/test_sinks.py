@@ -138,7 +138,7 @@ def test_streams_of_results_are_those_that_the_language_has(
     modes = {Mode.ISTREAM: "ISTREAM", Mode.DSTREAM: "DSTREAM"}
     for mode, word in modes.items():
         try:
-            engine.tell(asked, SinkForm(mode))
+            engine.driver.add_output_mode(asked, SinkForm(mode))
         except WindrowError as error:
             assert "on several shards" in error.message and shards > 1
             return
@@ -146,7 +146,7 @@ def test_streams_of_results_are_those_that_the_language_has(
     fed(engine, rows)
     for mode, word in modes.items():
         wanted = engine[f"by_{word}"].changes().drop_columns(["_exp", "_sign"])
-        assert bag(engine.logged(asked, mode)) == bag(wanted)
+        assert bag(engine.driver.answers.emitted(asked, mode)) == bag(wanted)
 
 
 def bag(table: pa.Table) -> Counter[str]:
@@ -217,28 +217,6 @@ def test_a_function_can_tell_pieces_apart(which: int) -> None:
     labels = [(table.schema.metadata[b"query"], int(table.schema.metadata[b"batch"])) for table in EMITTED]
     assert len(set(labels)) == len(labels) >= 2
     assert {query for query, _ in labels} == {b"q"}
-
-
-def test_a_sink_gets_a_batch_again_that_was_not_committed() -> None:
-    engine = ShardsInProcess(2)
-    engine.sql(
-        f"{STREAMS} CREATE QUERY q AS SELECT k FROM s [RANGE 1 SECOND] INTO python('support.python_sink:record')"
-    )
-    EMITTED.clear()
-    engine.push("s", [{"ts": "2026-01-01 00:00:01", "k": "a", "v": 1}, {"ts": "2026-01-01 00:00:02", "k": "b", "v": 1}])
-    rows, number = list(engine._waiting), engine.next_number
-    commit, engine._commit = engine._commit, crash  # type: ignore[method-assign]
-    with pytest.raises(InterruptedError):
-        engine.step()
-    engine._commit = commit  # type: ignore[method-assign]
-    engine.micro_batch(number, engine._job(rows))
-    first, again = EMITTED
-    assert first.schema.metadata == again.schema.metadata
-    assert bag(first) == bag(again)
-
-
-def crash(*arguments: object) -> None:
-    raise InterruptedError
 
 
 def test_a_folder_with_results_is_refused_on_shards(tmp_path: Path) -> None:

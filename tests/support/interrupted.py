@@ -18,9 +18,9 @@ from typing import Any
 import pyarrow as pa
 
 from support.shard_runs import ShardsInProcess
-from windrow.runtime.shards import shard_sinks
 from windrow.runtime.shards.storage.bundles import Folder
-from windrow.runtime.shards.storage.shard_state import KEPT
+from windrow.runtime.shards.storage.shard_state import STATES
+from windrow.runtime.shards.tasks import shard_sinks
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,12 @@ def played(script: Script, checkpoint: Path, sinks: Mapping[str, Path], shards: 
         try:
             with deadly(killer):
                 engine = ShardsInProcess(shards, tasks=2, checkpoint=str(checkpoint))
-                said = engine._statements.last
-                taken = engine.next_number
+                said = engine.driver.statements.last
+                taken = engine.driver.batches.next_number
                 _go_on(engine, script, said, taken)
                 engine.run()
         except Killed:
-            KEPT.clear()  # the workers die with the driver
+            STATES.clear()  # the workers die with the driver
             continue
         return came(engine, sinks)
 
@@ -122,7 +122,8 @@ def played(script: Script, checkpoint: Path, sinks: Mapping[str, Path], shards: 
 def _go_on(engine: ShardsInProcess, script: Script, said: int, taken: int) -> None:
     """From where the checkpoint says the script is; statements after a batch that was begun may come before it ends."""
     statements = batches = 0
-    logged = engine._checkpoint.logged_batch(0 if engine._last is None else engine._last.number + 1) is not None
+    last = engine.driver.batches.last
+    logged = engine.driver.checkpoint.logged_batch(0 if last is None else last.number + 1) is not None
     waiting: list[Rows] = []
     for one in script:
         if isinstance(one, Say):
@@ -157,7 +158,7 @@ def came(engine: Any, sinks: Mapping[str, Path]) -> Came:
         {n: bag(query.refreshes()) for n, query in queries.items() if query.slide is not None},
         {name: status["late"] for name, status in engine.status()["streams"].items()},
         {name: lines(folder) for name, folder in sinks.items()},
-        {one.name: one.start for one in engine._plan.queries},
+        {one.name: one.start for one in engine._driver.plans.current.queries},
     )
 
 

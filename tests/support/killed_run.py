@@ -19,10 +19,10 @@ from pyspark.sql import SparkSession
 
 from support.interrupted import Came, Rows, came
 from windrow.errors import WindrowError
-from windrow.runtime.shards import messages
-from windrow.runtime.shards.driver import Driver, Job
+from windrow.runtime.shards.batch_loop import Job
+from windrow.runtime.shards.tasks import messages
 from windrow.runtime.spark import engine as engines
-from windrow.runtime.spark.engine import Engine
+from windrow.runtime.spark.engine import SparkEngine
 from windrow.sources.readers import rows_table
 
 SOURCE, TESTS = (str(Path(__file__).parents[2] / "src"), str(Path(__file__).parents[1]))  # for workers to import from
@@ -84,31 +84,35 @@ def push(place: Path, batch: int) -> None:
         hidden.replace(file)
 
 
-class Scripted(Engine):
+class Scripted(SparkEngine):
     """Says what is to be said just before each batch, and hands over the rows of the next one.
 
     Not sooner: Spark notes the files that it has found before it notes the batch that they are for, so that a run
     killed between the two would find two files of a stream for the same batch.
     """
 
-    sinks: Path
+    def __init__(self, place: Path, spark: SparkSession | None, master: str | None) -> None:
+        super().__init__(spark, master, checkpoint=str(place / "checkpoint"), shards=2)
+        self._place = place
+        self._unscripted = self._driver.batches.micro_batch
+        self._driver.batches.micro_batch = self._scripted  # type: ignore[method-assign]
 
-    def micro_batch(self, number: int, job: Job) -> None:
+    def _scripted(self, number: int, job: Job) -> None:
         if number + 1 < BATCHES:
-            push(self.sinks, number + 1)
-        if number == self.next_number:
+            push(self._place, number + 1)
+        if number == self._driver.batches.next_number:
             due = sum(len(texts) for batch, texts in SAID.items() if batch <= number)
             self.say_up_to(len(DECLARED) + due)
-        super().micro_batch(number, job)
+        self._unscripted(number, job)
 
     def say_up_to(self, count: int) -> None:
         everything = [*DECLARED, *(text for texts in SAID.values() for text in texts)]
-        for text in everything[self._statements.last : count]:
-            text = text.replace("SINKS", str(self.sinks))
+        for text in everything[self._driver.statements.last : count]:
+            text = text.replace("SINKS", str(self._place))
             if text.startswith("END "):
-                Driver.end(self, text.split()[1])
+                self._driver.end(text.split()[1])
             else:
-                Driver.sql(self, text)  # without waking Spark: that would be another batch
+                self._driver.sql(text)  # without waking Spark: that would be another batch
 
 
 def carried_out(place: Path, spark: SparkSession | None = None, master: str | None = None) -> Came:
@@ -116,8 +120,7 @@ def carried_out(place: Path, spark: SparkSession | None = None, master: str | No
     if not (place / "checkpoint").exists():
         push(place, 0)
     while True:
-        engine = Scripted(spark, master, checkpoint=str(place / "checkpoint"), shards=2)
-        engine.sinks = place
+        engine = Scripted(place, spark, master)
         try:
             engine.say_up_to(len(DECLARED))
             engine.run()

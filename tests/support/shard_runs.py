@@ -10,16 +10,17 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.clock import Clock
-from windrow.runtime.shards import messages, shard
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.driver import Driver
-from windrow.runtime.shards.messages import Done
-from windrow.runtime.shards.router import route
-from windrow.runtime.shards.storage.shard_state import KEPT
+from windrow.runtime.shards.engine import ShardedEngine
+from windrow.runtime.shards.storage.shard_state import STATES
+from windrow.runtime.shards.tasks import messages, shard
+from windrow.runtime.shards.tasks.messages import ShardReport
+from windrow.runtime.shards.tasks.router import route
 from windrow.sources.readers import rows_table, tables_of
 
 
-class ShardsInProcess(Driver):
+class ShardsInProcess(ShardedEngine):
     """Rows are pushed, `step` is a micro-batch. `forgetful` workers have nothing in memory from batch to batch."""
 
     def __init__(
@@ -31,30 +32,42 @@ class ShardsInProcess(Driver):
         clock: Clock | None = None,
     ) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="windrow-")
-        super().__init__(checkpoint or self._scratch.name, shards, clock)
+        super().__init__(Driver(checkpoint or self._scratch.name, shards, clock=clock))
         self._forgetful, self._tasks = forgetful, tasks
         self._waiting: list[tuple[str, pa.Table]] = []
 
     def push(self, stream: str, rows: Any) -> None:
         rows = rows_table(rows) if isinstance(rows, list) else rows
-        self._waiting += [(self._stream(stream).name.lower(), table) for table in tables_of(rows, 1 << 30)]
+        self._waiting += [(self._driver.stream(stream).name.lower(), table) for table in tables_of(rows, 1 << 30)]
 
     def stream(self, name: str, data: Any, timestamp: str, slack: str | None = None) -> None:
         raise NotImplementedError  # streams are declared in CQL here
 
     def step(self) -> bool:
         rows, self._waiting = self._waiting, []
-        self.micro_batch(self.next_number, self._job(rows))
+        self.micro_batch(self._driver.batches.next_number, rows)
         return not self.has_ended
 
+    def micro_batch(self, number: int, rows: Sequence[tuple[str, pa.Table]]) -> None:
+        self._driver.batches.micro_batch(number, self._job(rows))
+
+    def tick(self) -> bool:
+        """Have silent streams move on with the clock."""
+        return self._driver.batches.tick()
+
+    @property
+    def driver(self) -> Driver:
+        """For tests that look behind the curtain."""
+        return self._driver
+
     def run(self, poll: Callable[[], object] | None = None) -> None:
-        self.finish(set(), self._job([]))
+        self._driver.batches.finish(self._job([]))
 
     def close(self) -> None:
         self._scratch.cleanup()
 
-    def _job(self, rows: Sequence[tuple[str, pa.Table]]) -> Callable[[BatchSpec], list[Done]]:
-        def job(spec: BatchSpec) -> list[Done]:
+    def _job(self, rows: Sequence[tuple[str, pa.Table]]) -> Callable[[BatchSpec], list[ShardReport]]:
+        def job(spec: BatchSpec) -> list[ShardReport]:
             return in_process([packed(rows[task :: self._tasks]) for task in range(self._tasks)], spec, self._forgetful)
 
         return job
@@ -67,13 +80,13 @@ def packed(rows: Sequence[tuple[str, pa.Table]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=["source", "how", "what", "blob"])
 
 
-def in_process(tasks: Sequence[pa.RecordBatch], spec: BatchSpec, forgetful: bool = False) -> list[Done]:
+def in_process(tasks: Sequence[pa.RecordBatch], spec: BatchSpec, forgetful: bool = False) -> list[ShardReport]:
     moving = pa.concat_tables(
         pa.Table.from_batches(batches) for task in tasks if (batches := list(route(spec, [task])))
     )
     for stage in range(1, spec.plan.stages + 1):
         if forgetful:
-            KEPT.clear()
+            STATES.clear()
         groups = [moving.filter(pa.compute.equal(moving["slot"], slot)) for slot in messages.slots(spec.plan.shards)]
         moving = pa.concat_tables(shard.step(spec, stage, group.combine_chunks()) for group in groups)
     return [pickle.loads(body) for body in moving["body"].to_pylist()]

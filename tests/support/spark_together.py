@@ -15,11 +15,11 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from support.shard_runs import ShardsInProcess, packed
-from windrow.runtime.shards import messages
 from windrow.runtime.shards.batch_spec import BatchSpec
-from windrow.runtime.shards.messages import Done
-from windrow.runtime.shards.router import route
-from windrow.runtime.shards.shard import step
+from windrow.runtime.shards.tasks import messages
+from windrow.runtime.shards.tasks.messages import ShardReport
+from windrow.runtime.shards.tasks.router import route
+from windrow.runtime.shards.tasks.shard import step
 
 Found = TypeVar("Found")
 Rows = Sequence[tuple[str, pa.Table]]
@@ -32,7 +32,7 @@ class Together:
         self._changed = threading.Condition()
         self._running = 0
         self._asked: dict[int, tuple[Rows, BatchSpec]] = {}
-        self._answered: dict[int, list[Done] | BaseException] = {}
+        self._answered: dict[int, list[ShardReport] | BaseException] = {}
         self.jobs = 0
 
     def map(self, function: Callable[[int], Found], count: int) -> list[Found | BaseException]:
@@ -56,7 +56,7 @@ class Together:
             thread.join()
         return found
 
-    def job(self, number: int, rows: Rows, spec: BatchSpec) -> list[Done]:
+    def job(self, number: int, rows: Rows, spec: BatchSpec) -> list[ShardReport]:
         """Wait until all others wait too, and for what has come of it."""
         with self._changed:
             self._asked[number] = rows, spec
@@ -88,13 +88,13 @@ class Together:
                 self._answered |= answers
                 self._changed.notify_all()
 
-    def _run(self, asked: dict[int, tuple[Rows, BatchSpec]]) -> dict[int, list[Done]]:
+    def _run(self, asked: dict[int, tuple[Rows, BatchSpec]]) -> dict[int, list[ShardReport]]:
         specs = {number: spec for number, (_, spec) in asked.items()}
         moving = self._source(asked).mapInArrow(_routed(specs), _MESSAGES)
         for stage in range(1, max(spec.plan.stages for spec in specs.values()) + 1):
             spread = moving.repartition(2 * self._tasks, "engine", "slot").groupBy("engine", "slot")
             moving = spread.applyInArrow(_stepped(specs, stage), _MESSAGES)
-        found: dict[int, list[Done]] = {number: [] for number in specs}
+        found: dict[int, list[ShardReport]] = {number: [] for number in specs}
         for row in moving.select("engine", "body").collect():
             found[row.engine].append(pickle.loads(row.body))
         return found
@@ -138,5 +138,5 @@ class OneOfMany(ShardsInProcess):
         super().__init__(shards)
         self._together, self._number = together, number
 
-    def _job(self, rows: Rows) -> Callable[[BatchSpec], list[Done]]:
+    def _job(self, rows: Rows) -> Callable[[BatchSpec], list[ShardReport]]:
         return lambda spec: self._together.job(self._number, rows, spec)

@@ -17,7 +17,7 @@ from windrow.cli.questions import questions
 from windrow.cli.run import interrupted_once, show_run, size_text
 from windrow.connect import connect
 from windrow.errors import WindrowError
-from windrow.runtime.spark import Engine, Query
+from windrow.runtime.spark import SparkEngine, SparkQuery
 
 _SHOWCASE = Path("examples") / "traffic.cql"
 _BATCH_ROWS = 60_000  # two minutes of each link: enough of them to watch, few enough to be done in a minute
@@ -60,17 +60,17 @@ def _introduce(console: Console, asked: Mapping[str, str]) -> None:
     console.print()
 
 
-def _written(engine: Engine, folder: Path) -> Path:
+def _written(engine: SparkEngine, folder: Path) -> Path:
     """The last answer of every query, and all that it emitted, as files."""
     for query in engine.queries:
-        emitted = query.refreshes() if isinstance(query, Query) and query.slide is not None else query.changes()
+        emitted = query.refreshes() if isinstance(query, SparkQuery) and query.slide is not None else query.changes()
         for kind, table in (("answers", query.latest_answer()), ("emitted", emitted)):
             (folder / kind).mkdir(exist_ok=True)
             pyarrow.parquet.write_table(table, folder / kind / f"{query.name}.parquet")
     return folder
 
 
-def _conclude(console: Console, engine: Engine, seconds: float, folder: Path) -> None:
+def _conclude(console: Console, engine: SparkEngine, seconds: float, folder: Path) -> None:
     status, shared = engine.status(), engine.sharing()
     rows = sum(stream["rows"] for stream in status["streams"].values())
     dearest = ", ".join(f"{one['operator'].split()[0]} {one['seconds']:.1f} s" for one in status["totals"][:4])

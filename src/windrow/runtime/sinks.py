@@ -1,7 +1,7 @@
 """Sinks: what a query tells goes to files, to the screen, or to a function.
 
-Every piece has a number. On shards it is that of the micro-batch, and a piece that is handed over again after a crash
-has the same number and the same rows: a sink that remembers query and number sees each piece once.
+Every piece has a number. On shards it is that of the micro-batch: files are named by it, so that a batch which runs
+again replaces them, and all other sinks get a piece after the commit, at most once.
 """
 
 from __future__ import annotations

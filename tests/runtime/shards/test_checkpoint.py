@@ -19,13 +19,13 @@ from support.shard_runs import ShardsInProcess
 from windrow.errors import CheckpointError
 from windrow.runtime.local import LocalEngine
 from windrow.runtime.shards.batch_spec import BatchSpec
-from windrow.runtime.shards.messages import Done
 from windrow.runtime.shards.storage import checkpoint as checkpoints
-from windrow.runtime.shards.storage import disk_cache, shard_state, worker_memory
+from windrow.runtime.shards.storage import disk_cache, shard_state, state_cache
 from windrow.runtime.shards.storage.bundles import Folder
 from windrow.runtime.shards.storage.manifests import read_manifest
-from windrow.runtime.shards.storage.shard_state import KEPT, read_state
-from windrow.runtime.shards.storage.worker_memory import WorkerMemory
+from windrow.runtime.shards.storage.shard_state import STATES, read_state
+from windrow.runtime.shards.storage.state_cache import StateCache
+from windrow.runtime.shards.tasks.messages import ShardReport
 from windrow.state import batches
 
 STREAM = "CREATE STREAM a (t TIMESTAMP, k BIGINT, s STRING) TIMESTAMP BY t"
@@ -72,7 +72,7 @@ def test_state_that_is_damaged_or_missing_is_named(tmp_path: Path, under: str, m
     stepped(an_engine(tmp_path), range(5))
     broken = files(tmp_path, under)[-1]
     _break(broken, missing)
-    KEPT.clear()
+    STATES.clear()
     with pytest.raises(CheckpointError, match=f"{under}/{broken.name} of the checkpoint") as caught:
         stepped(an_engine(tmp_path), range(5, 7))
     assert "restore the checkpoint from a copy" in str(caught.value)
@@ -100,9 +100,9 @@ def test_what_is_in_memory_can_be_lost_at_any_time(tmp_path: Path) -> None:
     kept, lost = an_engine(tmp_path / "kept"), an_engine(tmp_path / "lost")
     for second in range(8):
         stepped(kept, range(second, second + 1))
-        KEPT.clear()
+        STATES.clear()
         stepped(lost, range(second, second + 1))
-        KEPT.clear() if second % 2 else None
+        STATES.clear() if second % 2 else None
     for name in ("counted", "named"):
         assert over_time(kept[name].changes()) == over_time(lost[name].changes())
 
@@ -122,7 +122,7 @@ def test_a_checkpoint_of_another_version_is_refused(tmp_path: Path, field: str, 
 def test_state_of_another_plan_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A version of the code that names an operator's state in another way must not start it anew."""
     stepped(an_engine(tmp_path), range(3))
-    KEPT.clear()
+    STATES.clear()
     monkeypatch.setattr("windrow.runtime.shards.running.plan_digest", lambda plan: "another")
     with pytest.raises(CheckpointError, match="does not fit the running plan: it has no node/"):
         stepped(an_engine(tmp_path), range(3, 4))
@@ -139,14 +139,14 @@ def test_sources_and_state_of_different_times_are_refused(tmp_path: Path) -> Non
     stepped(an_engine(tmp_path), range(3))
     engine = an_engine(tmp_path)
 
-    def nothing(spec: BatchSpec) -> list[Done]:
+    def nothing(spec: BatchSpec) -> list[ShardReport]:
         raise AssertionError("it must not run")
 
-    engine.micro_batch(2, nothing)  # Spark did not hear that it was committed: there is nothing to do
+    engine.driver.batches.micro_batch(2, nothing)  # Spark did not hear that it was committed: there is nothing to do
     with pytest.raises(CheckpointError, match="micro-batch 0 again, but 2 has been committed"):
-        engine.micro_batch(0, nothing)
+        engine.driver.batches.micro_batch(0, nothing)
     with pytest.raises(CheckpointError, match="goes on with micro-batch 7, but the last one committed is 2"):
-        engine.micro_batch(7, nothing)
+        engine.driver.batches.micro_batch(7, nothing)
 
 
 def test_a_new_stage_has_the_tables_that_were_there(tmp_path: Path) -> None:
@@ -233,9 +233,10 @@ def test_a_dictionary_forgets_strings_that_nobody_uses(tmp_path: Path, monkeypat
 
 
 def _dictionary(engine: ShardsInProcess, shard: int) -> int:
-    assert engine._last is not None
-    version = engine._last.versions[1, shard]
-    state = read_state(engine.folder, version, engine._plan, 1, shard_state.Shard(shard, 2))
+    driver = engine.driver
+    assert driver.batches.last is not None
+    version = driver.batches.last.versions[1, shard]
+    state = read_state(driver.checkpoint.folder, version, driver.plans.current, 1, shard_state.Shard(shard, 2))
     return len(state.dictionary)
 
 
@@ -279,7 +280,7 @@ def test_a_far_checkpoint_is_read_through_a_cache_on_the_disk(
     cached = tmp_path / "near"
     for second in range(8):
         stepped(near, range(second, second + 1))
-        KEPT.clear()
+        STATES.clear()
         stepped(there, range(second, second + 1))
         bundles = [path for path in cached.rglob("*") if path.is_file() and "pieces" in path.name]
         assert bundles
@@ -310,8 +311,8 @@ class Sized:
 
 
 def test_a_worker_keeps_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_memory, "KEPT_BYTES", 100)
-    memory = WorkerMemory[Sized]()
+    monkeypatch.setattr(state_cache, "MOST_BYTES", 100)
+    memory = StateCache[Sized]()
     for shard in range(4):
         memory.put(("here", 1, shard), 7, f"token {shard}", Sized(40))
     assert memory.size == 80, "the two that were used last"
@@ -323,7 +324,7 @@ def test_a_worker_keeps_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_worker_drops_what_went_on_elsewhere() -> None:
-    memory = WorkerMemory[Sized]()
+    memory = StateCache[Sized]()
     memory.put(("here", 1, 0), 7, "a", Sized(1))
     memory.put(("there", 1, 0), 7, "b", Sized(1))
     memory.put(("here", 1, 1), 8, "c", Sized(1))
@@ -339,8 +340,9 @@ def test_a_dictionary_is_written_in_few_pieces_and_not_again_and_again(tmp_path:
     for second in range(64):
         engine.push("a", rows(second, [f"string {second}.{place}" for place in range(20)]))
         engine.step()
-        assert engine._last is not None
-        manifest = read_manifest(engine.folder, engine._last.versions[1, 0])
+        last = engine.driver.batches.last
+        assert last is not None
+        manifest = read_manifest(engine.driver.checkpoint.folder, last.versions[1, 0])
         pieces = [address for name, address in manifest.pieces.items() if name.startswith("dictionary/")]
         assert len(pieces) <= 8
         assert sum(manifest.bundles.values()) <= 4 * manifest.size, "bundles of little use are written anew"

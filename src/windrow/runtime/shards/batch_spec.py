@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+import cloudpickle
+
 from windrow.cql import TableChange
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.running import RunningPlan
@@ -22,7 +24,7 @@ class ShardVersion(NamedTuple):
     checksum: int
 
 
-class Telling(NamedTuple):
+class FinalRefreshes(NamedTuple):
     """The refreshes that are left when all sources have ended: from the last watermark to the last change."""
 
     begin: int
@@ -33,16 +35,26 @@ class Telling(NamedTuple):
 class BatchSpec:
     number: int
     folder: Folder
-    pickled_plan: bytes
+    plan_content: bytes
     plan_version: int
     progress: Progress  # before the batch; heartbeats and ends are in it
     arrival: int  # the time of rows that have none of their own
     changes: tuple[TableChange, ...] = ()
     tables_created: tuple[str, ...] = ()
     versions: Mapping[tuple[int, int], ShardVersion] = field(default_factory=dict)  # by stage and shard
-    telling: Telling | None = None
+    final_refreshes: FinalRefreshes | None = None
 
     @cached_property
     def plan(self) -> RunningPlan:
-        plan: RunningPlan = pickle.loads(self.pickled_plan)
-        return plan
+        return plan_from_bytes(self.plan_content)
+
+
+def plan_to_bytes(plan: RunningPlan) -> bytes:
+    """For workers, with the functions of the user's own."""
+    content: bytes = cloudpickle.dumps(plan)
+    return content
+
+
+def plan_from_bytes(content: bytes) -> RunningPlan:
+    plan: RunningPlan = pickle.loads(content)
+    return plan

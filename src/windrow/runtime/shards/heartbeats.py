@@ -12,25 +12,25 @@ from windrow.runtime.progress import Progress, StreamProgress
 class Heartbeats:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._heard: dict[str, tuple[int, int]] = {}  # how many rows had come when, by stream
+        self._seen: dict[str, tuple[int, int]] = {}  # how many rows had come when, by stream
 
-    def hear(self, progress: Progress) -> None:
+    def record(self, progress: Progress) -> None:
         """Which streams have brought something since the last time."""
         now = self._clock.now()
         for name, stream in progress.streams.items():
             come = stream.news.rows + stream.news.late + sum(stream.news.rejected.values())
-            if self._heard.get(name, (-1, 0))[0] != come:
-                self._heard[name] = come, now
+            if self._seen.get(name, (-1, 0))[0] != come:
+                self._seen[name] = come, now
 
     def due(self, streams: Mapping[str, StreamEntry], progress: Progress) -> dict[str, int]:
         """How far the silent streams may move; one that has moved is silent anew."""
         now, times = self._clock.now(), {}
         for name, entry in streams.items():
-            come, since = self._heard.setdefault(name, (0, now))
+            come, since = self._seen.setdefault(name, (0, now))
             stream = progress.streams.get(name)
             if entry.heartbeat is None or stream is None or now - since < entry.heartbeat or _has_more(entry, stream):
                 continue
-            self._heard[name] = come, now
+            self._seen[name] = come, now
             if stream.watermark < now - entry.slack:
                 times[name] = now - entry.slack
         return times

@@ -25,7 +25,7 @@ from windrow.plan.explain.operators import describe_operator
 from windrow.plan.nodes import Node, Stream, Table, Windowed
 from windrow.plan.running_nodes import Exchange, Grouping, GroupSynopsis, SubWindows, WindowLookup, WindowSynopsis
 from windrow.plan.user_aggregate import UserAggregate
-from windrow.runtime.modes import Mode, usual_mode
+from windrow.runtime.modes import Mode
 from windrow.runtime.sinks import SinkForm, sink_form
 from windrow.sharing.exchanges import is_on_one_shard, stage_of
 from windrow.types import Type
@@ -42,7 +42,7 @@ class RunningQuery:
     slide: int | None = None
     sink: Connector | None = None
     statement: int = 0  # the number of the statement that created it
-    forms: tuple[SinkForm, ...] = ()  # in which it is told besides its changes and refreshes
+    forms: tuple[SinkForm, ...] = ()  # in which it is emitted besides its changes and refreshes
     lookup: Node | None = None  # the query over its synopsis, when it is looked up; the plan is the synopsis
 
     @property
@@ -70,11 +70,9 @@ def query_key(name: str, statement: int) -> str:
     return f"{name.lower()}.{statement}"
 
 
-def log_place(query: str, mode: Mode, slide: int | None) -> tuple[str, str]:
-    """In which part of a commit record, and under which name, what a query tells in a mode is found."""
-    if mode is Mode.CHANGELOG:
-        return "changes", query
-    return "told", query if mode is usual_mode(slide) else f"{query}/{mode.value}"
+def emitted_name(query: str, mode: Mode) -> str:
+    """Under which a commit record has what a query, named by its key, emitted in a mode."""
+    return f"{query}/{mode.value}"
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windrow.runtime.spark.engine import Engine
-    from windrow.runtime.spark.query import Query
+    from windrow.runtime.spark.engine import SparkEngine
+    from windrow.runtime.spark.query import SparkQuery
 
-__all__ = ["Engine", "Query"]
+__all__ = ["SparkEngine", "SparkQuery"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Engine":
-        from windrow.runtime.spark.engine import Engine
+    if name == "SparkEngine":
+        from windrow.runtime.spark.engine import SparkEngine
 
-        return Engine
-    if name == "Query":
-        from windrow.runtime.spark.query import Query
+        return SparkEngine
+    if name == "SparkQuery":
+        from windrow.runtime.spark.query import SparkQuery
 
-        return Query
+        return SparkQuery
     raise AttributeError(name)

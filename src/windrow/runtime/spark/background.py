@@ -1,4 +1,4 @@
-"""A streaming query in the background, with a thread beside it that looks after it."""
+"""A streaming query in the background, with a thread beside it that polls it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-_BETWEEN_LOOKS = 0.1  # seconds
+_POLL_INTERVAL = 0.1  # seconds
 
 
 class Background:
-    """`watch` is called every now and then, until it says that the run is over or something goes wrong."""
+    """`poll` is called every now and then, until it says that the run is over or something goes wrong."""
 
-    def __init__(self, streaming: StreamingQuery, watch: Callable[[StreamingQuery], bool]) -> None:
+    def __init__(self, streaming: StreamingQuery, poll: Callable[[StreamingQuery], bool]) -> None:
         self._streaming = streaming
-        self._watch = watch
+        self._poll = poll
         self._stopping = threading.Event()
         self._over = threading.Event()
         self.error: BaseException | None = None
-        self._thread = threading.Thread(target=self._look_after, name="windrow", daemon=True)
+        self._thread = threading.Thread(target=self._poll_until_over, name="windrow", daemon=True)
         self._thread.start()
 
     @property
@@ -30,7 +30,7 @@ class Background:
         """Until it is over, in short waits that an interrupt can end."""
         return self._over.wait(seconds)
 
-    def take_what_is_there(self) -> None:
+    def take_available(self) -> None:
         try:
             self._streaming.processAllAvailable()
         except Exception as error:
@@ -43,15 +43,15 @@ class Background:
         self._streaming.stop()
         self._over.set()
 
-    def _look_after(self) -> None:
+    def _poll_until_over(self) -> None:
         try:
-            while not self._stopping.wait(_BETWEEN_LOOKS):
+            while not self._stopping.wait(_POLL_INTERVAL):
                 if not self._streaming.isActive:
                     failed = self._streaming.exception()
                     if failed is not None:
                         raise failed
                     break
-                if self._watch(self._streaming):
+                if self._poll(self._streaming):
                     break
         except Exception as error:
             self._fail(error)

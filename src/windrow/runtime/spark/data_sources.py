@@ -113,7 +113,7 @@ class WakeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class Log(DataSource):
-    """What a query told: an offset is the number of a micro-batch, a partition what a shard told in some of them."""
+    """What a query emitted: an offset is the number of a micro-batch, a partition a shard's part of some of them."""
 
     @classmethod
     def name(cls) -> str:
@@ -129,7 +129,7 @@ class Log(DataSource):
 class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: Any) -> None:
         self._place = options["checkpoint"]
-        self._kind, self._name = options["kind"], options["name"]
+        self._name = options["name"]
         self._last: int | None = None
 
     @cached_property
@@ -160,7 +160,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         by_shard: dict[str, list[Address]] = {}
         for record in self._checkpoint.commits(first - 1):
             if record.number <= last:
-                for address in getattr(record, self._kind).get(self._name, ()):
+                for address in record.emitted.get(self._name, ()):
                     by_shard.setdefault(address.bundle.split("-")[2], []).append(address)
         return [InputPartition(addresses) for addresses in by_shard.values()]
 

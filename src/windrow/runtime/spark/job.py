@@ -9,17 +9,17 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from windrow.runtime.shards import messages
 from windrow.runtime.shards.batch_spec import BatchSpec
-from windrow.runtime.shards.messages import Done
-from windrow.runtime.shards.router import route
-from windrow.runtime.shards.shard import step
+from windrow.runtime.shards.tasks import messages
+from windrow.runtime.shards.tasks.messages import ShardReport
+from windrow.runtime.shards.tasks.router import route
+from windrow.runtime.shards.tasks.shard import step
 
 OBSERVED = "windrow"  # the name under which listeners find metrics
 
 
-def run_job(packed: DataFrame, spec: BatchSpec) -> list[Done]:
-    """What every shard of every stage has to say."""
+def run_job(packed: DataFrame, spec: BatchSpec) -> list[ShardReport]:
+    """What every shard of every stage reports."""
 
     def routed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return route(spec, batches)
@@ -31,15 +31,15 @@ def run_job(packed: DataFrame, spec: BatchSpec) -> list[Done]:
             .groupBy("slot")
             .applyInArrow(_step(spec, stage), messages.SCHEMA)
         )
-    told = moving.observe(OBSERVED, *_metrics(spec))
-    return [pickle.loads(row.body) for row in told.select("body").collect()]
+    reported = moving.observe(OBSERVED, *_metrics(spec))
+    return [pickle.loads(row.body) for row in reported.select("body").collect()]
 
 
 def _metrics(spec: BatchSpec) -> Iterator[Column]:
     """For Spark's listeners: a JSON list of what the operators of each shard did, stage by stage."""
     for stage in range(1, spec.plan.stages + 1):
         for shard, slot in enumerate(messages.slots(spec.plan.shards)):
-            is_its_own = (F.col("slot") == slot) & (F.col("stage") == messages.DONE + stage)
+            is_its_own = (F.col("slot") == slot) & (F.col("stage") == messages.REPORT + stage)
             yield F.max(F.when(is_its_own, F.col("metrics"))).alias(f"stage {stage} shard {shard}")
 
 

@@ -22,11 +22,11 @@ from windrow.batch import sql_type
 from windrow.catalog import StreamEntry
 from windrow.errors import WindrowError
 from windrow.runtime.modes import Mode, told_schema
-from windrow.runtime.shards import messages
-from windrow.runtime.shards.router import PACKED
-from windrow.runtime.shards.running import log_place
+from windrow.runtime.shards.query import ShardedQuery
+from windrow.runtime.shards.running import emitted_name
+from windrow.runtime.shards.tasks import messages
+from windrow.runtime.shards.tasks.router import PACKED
 from windrow.runtime.spark.data_sources import LOG, NUMBERS, WAKE
-from windrow.runtime.spark.query import Query
 from windrow.sources.generators import generator
 from windrow.types import NULL, Type
 
@@ -148,12 +148,11 @@ def wake_stream(spark: SparkSession, file: Path) -> DataFrame:
     return source.select(F.lit("").alias("source"), F.lit("wake").alias("how"), "what", _no_blob())
 
 
-def log_stream(spark: SparkSession, checkpoint: str, query: Query, mode: Mode) -> DataFrame:
-    """What a query has told and will tell, read from the log of the checkpoint."""
-    kind, name = log_place(query.key, mode, query.slide)
+def log_stream(spark: SparkSession, checkpoint: str, query: ShardedQuery, mode: Mode) -> DataFrame:
+    """What a query has emitted and will emit, read from the log of the checkpoint."""
     schema = from_arrow_schema(told_schema(query.plan.schema, mode, query.slide))
     reader = spark.readStream.name(source_name(f"{query.name}_{mode.value}")).format(LOG)
-    options = {"checkpoint": checkpoint, "kind": kind, "name": name, "schema": schema.json()}
+    options = {"checkpoint": checkpoint, "name": emitted_name(query.key, mode), "schema": schema.json()}
     return reader.options(**options).load()
 
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import cloudpickle
 import pyarrow as pa
 import pyarrow.fs
-from pyspark import cloudpickle
 
 from windrow.batch import Dictionary
 from windrow.errors import CheckpointError
@@ -156,7 +156,7 @@ def buffers_of(piece: object) -> list[memoryview]:
     """What is not an array first, then the arrays."""
     buffers: list[pickle.PickleBuffer] = []
     header = io.BytesIO()
-    _Pickler(header, 5, buffer_callback=buffers.append).dump(piece)  # type: ignore[no-untyped-call]
+    _Pickler(header, 5, buffer_callback=buffers.append).dump(piece)
     return [memoryview(header.getvalue()), *(memoryview(buffer.raw()) for buffer in buffers)]
 
 
@@ -169,7 +169,7 @@ def piece_from_bytes(content: bytes, dictionary: Dictionary) -> Any:
     return _Unpickler(io.BytesIO(parts[0]), dictionary, parts[1:]).load()
 
 
-class _Pickler(cloudpickle.Pickler):  # states of the user's own may be of classes of his own
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc] # states may be of the user's own classes
     def persistent_id(self, value: Any) -> str | None:
         return "dictionary" if isinstance(value, Dictionary) else None
 

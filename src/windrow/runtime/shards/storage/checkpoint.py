@@ -1,13 +1,13 @@
 """The checkpoint: everything that has to outlive the driver, in one folder that all machines reach.
 
     format              what wrote it, and how many shards there are
-    statements/k        what users have said, in order
+    statements/k        what users have stated, in order
     aggregates/         functions of the user's own that queries call
-    resumed             which statements of a file that is run have been said
+    resumed             which statements of a file that is run have been recorded
     plans/v             versions of the running plan
     batches/n           the plan of micro-batch n, written before it runs: a replay runs the same
     commits/n           what batch n came to; the batch has happened when this file is there, and not before
-    pieces/, manifests/ state of shards; changes/, aside/: what came out, late and rejected rows
+    pieces/, manifests/ state of shards; changes/, side_outputs/: what came out, late and rejected rows
     spark/              Spark's own: offsets of sources
 
 Commit records are kept for the last `KEPT_BATCHES` batches, and with them what the batches gave out; of state, what the
@@ -23,17 +23,17 @@ import logging
 import pickle
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pyspark import cloudpickle
+import cloudpickle
 
 from windrow.errors import CheckpointError
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.progress import Progress
-from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion
+from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion, plan_to_bytes
 from windrow.runtime.shards.running import Metric, RunningPlan
 from windrow.runtime.shards.storage.bundles import RESTORE, Address, Folder
 from windrow.runtime.shards.storage.manifests import read_manifest
@@ -54,24 +54,27 @@ class Commit:
     plan_version: int
     statements: int  # the number of the last statement that has taken effect
     progress: Progress
-    told_until: int  # refreshes from here on have not been told
+    refreshed_until: int  # refreshes from here on have not been emitted
     last_changes: Mapping[str, int]  # of answers by query, once all sources have ended
     versions: Mapping[tuple[int, int], ShardVersion]
-    changes: Mapping[str, Sequence[Address]] = field(default_factory=dict)  # by query, one a shard
-    told: Mapping[str, Sequence[Address]] = field(default_factory=dict)
-    aside: Mapping[str, Address] = field(default_factory=dict)
+    emitted: Mapping[str, Sequence[Address]] = field(default_factory=dict)  # by query and mode, one per shard
+    side_outputs: Mapping[str, Address] = field(default_factory=dict)
     garbage: Sequence[str] = ()
     metrics: Sequence[Metric] = ()
     state_bytes: int = 0
     seconds: float = 0.0
     ended: bool = False
     waiting: int = 0  # rows that are not final yet
-    kept: int = 0  # rows of state and of answers that time may still change
+    live: int = 0  # rows of state and of answers that time may still change
+
+
+def checkpoint_uri(place: str) -> str:
+    return place if "://" in place else Path(place).resolve().as_uri()
 
 
 class Checkpoint:
     def __init__(self, place: str) -> None:
-        self.uri = place if "://" in place else Path(place).resolve().as_uri()
+        self.uri = checkpoint_uri(place)
         self.folder = Folder(f"{self.uri}/windrow")
         self._recent: dict[int, Commit] = {}
         self.aggregates: dict[str, UserAggregate] = {}  # those of the user's own that queries may call
@@ -103,7 +106,7 @@ class Checkpoint:
 
     def register(self, aggregate: UserAggregate) -> None:
         """Keep an aggregate of the user's own; everything else that is written has its name only."""
-        self._write(f"aggregates/{aggregate.name}", cloudpickle.dumps(aggregate))  # type: ignore[no-untyped-call]
+        self._write(f"aggregates/{aggregate.name}", cloudpickle.dumps(aggregate))
         self.aggregates[aggregate.name] = aggregate
 
     def recovered_aggregates(self) -> dict[str, UserAggregate]:
@@ -115,12 +118,12 @@ class Checkpoint:
         self._write(f"statements/{number:09}", statement)
 
     def statements(self) -> Iterator[tuple[int, Any]]:
-        """What has been said, by number, in order."""
+        """What has been stated, by number, in order."""
         for name in self.folder.names("statements"):
             yield int(name), self._read(f"statements/{name}")
 
     def log_resumed(self, digest: str, number: int) -> None:
-        """A statement of a file is about to be said under a number."""
+        """A statement of a file is about to be recorded under a number."""
         self._write("resumed", [*self.resumed(), (digest, number)])
 
     def resumed(self) -> list[tuple[str, int]]:
@@ -135,14 +138,14 @@ class Checkpoint:
         return plan
 
     def log_batch(self, spec: BatchSpec, statements: int) -> None:
-        self._write(f"batches/{spec.number:09}", (spec, statements))
+        self._write(f"batches/{spec.number:09}", (replace(spec, plan_content=b""), statements))
 
     def logged_batch(self, number: int) -> tuple[BatchSpec, int] | None:
         name = f"batches/{number:09}"
         if not self.folder.exists(name):
             return None
-        found: tuple[BatchSpec, int] = self._read(name)
-        return found
+        spec, statements = self._read(name)
+        return replace(spec, folder=self.folder, plan_content=plan_to_bytes(self.plan(spec.plan_version))), statements
 
     def commit(self, record: Commit) -> None:
         """The batch has happened."""
@@ -180,7 +183,7 @@ class Checkpoint:
                 self.folder.delete(version.manifest)
         old = self._commit(number - KEPT_BATCHES)
         if old is not None:
-            for bundle in _told(old):
+            for bundle in _emitted(old):
                 self.folder.delete(bundle)
             self.folder.delete(f"commits/{old.number:09}")
         if number % SWEPT_EVERY == 0:
@@ -193,8 +196,8 @@ class Checkpoint:
         used = {bundle for v in record.versions.values() for bundle in read_manifest(self.folder, v).bundles}
         self._sweep("pieces", used | set(record.garbage))
         self._sweep("manifests", {version.manifest for one in last for version in one.versions.values()})
-        for told in ("changes", "aside"):
-            self._sweep(told, set(), record.number - KEPT_BATCHES + 1)
+        for emitted in ("changes", "side_outputs"):
+            self._sweep(emitted, set(), record.number - KEPT_BATCHES + 1)
         self._sweep("plans", set(), record.plan_version)
 
     def _sweep(self, under: str, used: set[str], before: int | None = None) -> None:
@@ -242,7 +245,7 @@ class _Unpickler(pickle.Unpickler):
         return self._aggregates[which]
 
 
-def _told(record: Commit) -> set[str]:
+def _emitted(record: Commit) -> set[str]:
     """The bundles with what a batch gave out."""
-    addresses = [a for of in (record.changes, record.told) for each in of.values() for a in each]
-    return {address.bundle for address in [*addresses, *record.aside.values()]}
+    addresses = [address for each in record.emitted.values() for address in each]
+    return {address.bundle for address in [*addresses, *record.side_outputs.values()]}

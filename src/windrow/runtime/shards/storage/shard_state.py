@@ -23,7 +23,6 @@ from windrow.physical.lower import Lowering
 from windrow.plan.nodes import Stream
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.lookups.held import Held, held_by, holds_summaries
-from windrow.runtime.shards import messages
 from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion
 from windrow.runtime.shards.running import Graph, RunningPlan, RunningQuery, Source
 from windrow.runtime.shards.storage.bundles import (
@@ -35,8 +34,9 @@ from windrow.runtime.shards.storage.bundles import (
     write_bundle,
 )
 from windrow.runtime.shards.storage.manifests import StateManifest, read_manifest, write_manifest
+from windrow.runtime.shards.storage.state_cache import StateCache
 from windrow.runtime.shards.storage.used_strings import UsedStrings
-from windrow.runtime.shards.storage.worker_memory import WorkerMemory
+from windrow.runtime.shards.tasks import messages
 from windrow.runtime.tables import TableStore
 from windrow.state.batches import KeptAnswer, Waiting
 from windrow.state.closed_keys import ClosedKeys
@@ -103,7 +103,7 @@ class ShardState:
         return ClosedKeys(places, empty([stream.columns[place].type for place in places], self.dictionary))
 
 
-KEPT = WorkerMemory[ShardState]()
+STATES = StateCache[ShardState]()  # of this worker
 FEWEST_STRINGS = 1 << 16  # below this, strings that nobody uses any more are not looked for
 
 
@@ -112,12 +112,12 @@ def state_of(spec: BatchSpec, stage: int, shard: Shard) -> ShardState:
     version = spec.versions.get((stage, shard.number))
     if version is None:
         return _fresh(spec, stage, shard)
-    kept = KEPT.take((spec.folder.uri, stage, shard.number), version.token)
-    if kept is None:
+    state = STATES.take((spec.folder.uri, stage, shard.number), version.token)
+    if state is None:
         return read_state(spec.folder, version, spec.plan, stage, shard)
-    if kept.graph.plan.version != spec.plan_version:
-        kept.fit(Graph(spec.plan, kept.dictionary, shard), stage)
-    return kept
+    if state.graph.plan.version != spec.plan_version:
+        state.fit(Graph(spec.plan, state.dictionary, shard), stage)
+    return state
 
 
 def _fresh(spec: BatchSpec, stage: int, shard: Shard) -> ShardState:

@@ -6,7 +6,6 @@ of every stage what its rows bring for the watermark, whether it has rows for it
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -23,10 +22,10 @@ from windrow.physical.expressions import ExpressionCompiler
 from windrow.plan.nodes import Stream
 from windrow.runtime.intake import Aside, Intake
 from windrow.runtime.progress import News
-from windrow.runtime.shards import messages
-from windrow.runtime.shards.batch_spec import BatchSpec
-from windrow.runtime.shards.messages import Rows
+from windrow.runtime.shards.batch_spec import BatchSpec, plan_from_bytes
 from windrow.runtime.shards.running import Graph, Output, Run, RunningPlan
+from windrow.runtime.shards.tasks import messages
+from windrow.runtime.shards.tasks.messages import Rows
 from windrow.sources.generators import generator
 from windrow.sources.readers import read_file
 from windrow.units import BEGINNING, FOREVER
@@ -74,10 +73,10 @@ class _Router:
     def __init__(self, spec: BatchSpec) -> None:
         self._spec = spec
         self._plan = spec.plan
-        self._dictionary, self._graph = _lowered(spec.pickled_plan)
+        self._dictionary, self._graph = _lowered(spec.plan_content)
         self._slots = messages.slots(self._plan.shards)
         self._news: dict[str, News] = {}
-        self._aside: list[tuple[str, str, bytes]] = []
+        self._side_outputs: list[tuple[str, str, bytes]] = []
 
     def take(self, source: str, table: pa.Table) -> Iterator[pa.RecordBatch]:
         """One message a shard and stage that gets rows."""
@@ -88,8 +87,8 @@ class _Router:
         rejected = dict(intake.rejected.reasons)
         news = News(len(rows), first, intake.newest, intake.promised, intake.late.count, rejected)
         self._news[source] = self._news.get(source, News()) + news
-        self._put_aside(source, "late", intake.late)
-        self._put_aside(source, "rejected", intake.rejected)
+        self._add_side_output(source, "late", intake.late)
+        self._add_side_output(source, "rejected", intake.rejected)
         closings = None if intake.closed is None else intake.closed.waiting()
         if len(rows) or closings is not None:
             yield from self._sent(source, rows, closings)
@@ -103,10 +102,10 @@ class _Router:
 
     def finished(self) -> Iterator[pa.RecordBatch]:
         """What every shard has to know."""
-        told = Rows(news=self._news)
-        with_aside = Rows(news=self._news, aside=tuple(self._aside))
+        news = Rows(news=self._news)
+        with_side_outputs = Rows(news=self._news, side_outputs=tuple(self._side_outputs))
         last = [
-            messages.message(slot, stage, with_aside if (shard, stage) == (0, 1) else told)
+            messages.message(slot, stage, with_side_outputs if (shard, stage) == (0, 1) else news)
             for stage in range(1, self._plan.stages + 1)
             for shard, slot in enumerate(self._slots)
         ]
@@ -139,10 +138,10 @@ class _Router:
             part = closings.take(shard == number)
             bound.setdefault((output.exchange.stage, int(number)), {})[closings_of(output.name)] = to_bytes(part)
 
-    def _put_aside(self, source: str, kind: str, aside: Aside) -> None:
+    def _add_side_output(self, source: str, kind: str, aside: Aside) -> None:
         table = aside.table()
         if table is not None:
-            self._aside.append((source, kind, messages.table_to_bytes(table)))
+            self._side_outputs.append((source, kind, messages.table_to_bytes(table)))
 
 
 def spread(output: Output, rows: Batch, dictionary: Dictionary, shards: int) -> Iterator[tuple[int, Batch]]:
@@ -170,14 +169,14 @@ def _reads(output: Output, stream: str) -> bool:
 
 
 @lru_cache(maxsize=2)
-def _graph_of(pickled_plan: bytes) -> list[tuple[Dictionary, Graph]]:
+def _graph_of(plan_content: bytes) -> list[tuple[Dictionary, Graph]]:
     return []
 
 
-def _lowered(pickled_plan: bytes) -> tuple[Dictionary, Graph]:
+def _lowered(plan_content: bytes) -> tuple[Dictionary, Graph]:
     """The graph of a plan, kept in the worker; it starts anew when its dictionary has become large."""
-    kept = _graph_of(pickled_plan)
+    kept = _graph_of(plan_content)
     if not kept or len(kept[0][0]) > KNOWN_STRINGS:
         dictionary = Dictionary()
-        kept[:] = [(dictionary, Graph(pickle.loads(pickled_plan), dictionary))]
+        kept[:] = [(dictionary, Graph(plan_from_bytes(plan_content), dictionary))]
     return kept[0]

@@ -23,7 +23,7 @@ SCHEMA = "slot int, stage int, body binary, metrics string"
 _ARROW = pa.schema(
     [("slot", pa.int32()), ("stage", pa.int32()), ("body", pa.binary()), ("metrics", pa.string())],
 )
-DONE = 1_000_000  # added to the stage of who says it: for the driver
+REPORT = 1_000_000  # added to the stage that reports: for the driver
 
 
 class Message(NamedTuple):
@@ -39,28 +39,27 @@ class Rows:
 
     rows: Mapping[str, bytes] = field(default_factory=dict)
     news: Mapping[str, News] = field(default_factory=dict)
-    aside: Sequence[tuple[str, str, bytes]] = ()  # stream, late or rejected, an Arrow table
+    side_outputs: Sequence[tuple[str, str, bytes]] = ()  # stream, late or rejected, an Arrow table
 
 
 @dataclass(frozen=True)
-class Done:
-    """What a shard has to say to the driver when it is through with a batch."""
+class ShardReport:
+    """What a shard reports to the driver when it is through with a batch."""
 
     stage: int
     shard: int
     token: str
     manifest: tuple[str, int]  # the file, and its checksum
     garbage: Sequence[str]
-    changes: Mapping[str, Address]  # by query: where its changes lie
-    told: Mapping[str, Address]  # by query: where its refreshes lie
-    aside: Mapping[str, Address]
+    emitted: Mapping[str, Address]  # by query and mode: where that lies
+    side_outputs: Mapping[str, Address]
     progress: Progress
     metrics: Sequence[Metric]
     last_changes: Mapping[str, int]  # of answers, once all sources have ended
     state_bytes: int
     rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by stream and reason, when final
     waiting: int = 0  # rows that are not final yet
-    kept: int = 0  # rows of state and of answers that time may still change
+    live: int = 0  # rows of state and of answers that time may still change
     failures: Mapping[str, Failures] = field(default_factory=dict)  # of aggregates of the user's own
 
 
@@ -68,9 +67,9 @@ def message(slot: int, stage: int, body: Rows) -> Message:
     return Message(slot, stage, pickle.dumps(body, protocol=5))
 
 
-def done_message(slot: int, done: Done) -> Message:
-    metrics = json.dumps([metric._asdict() for metric in done.metrics])
-    return Message(slot, DONE + done.stage, pickle.dumps(done, protocol=5), metrics)
+def report_message(slot: int, report: ShardReport) -> Message:
+    metrics = json.dumps([metric._asdict() for metric in report.metrics])
+    return Message(slot, REPORT + report.stage, pickle.dumps(report, protocol=5), metrics)
 
 
 def to_arrow(messages: Iterable[Message]) -> pa.Table:

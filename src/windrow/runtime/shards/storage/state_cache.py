@@ -1,7 +1,7 @@
-"""What a worker keeps in memory from batch to batch, so that it need not read it from the checkpoint.
+"""The states that a worker has in memory from batch to batch, so that it need not read them from the checkpoint.
 
 Invariant: a state is handed out only under the token of the very version that is asked for, and leaves the memory when
-it is. What batch n - 1 left and batch n did not take went on in another worker, and is dropped; beyond `KEPT_BYTES`
+it is. What batch n - 1 left and batch n did not take went on in another worker, and is dropped; beyond `MOST_BYTES`
 the least recently used go first, whatever their size.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-KEPT_BYTES = 1 << 30  # as written; decoded state takes about as much
+MOST_BYTES = 1 << 30  # as written; decoded state takes about as much
 
 Key = tuple[str, int, int]  # checkpoint, stage, shard
 
@@ -29,7 +29,7 @@ class _Entry(NamedTuple, Generic[State]):
     state: State
 
 
-class WorkerMemory(Generic[State]):
+class StateCache(Generic[State]):
     def __init__(self) -> None:
         self._entries: OrderedDict[Key, _Entry[State]] = OrderedDict()
 
@@ -41,7 +41,7 @@ class WorkerMemory(Generic[State]):
         return sum(entry.state.size for entry in self._entries.values())
 
     def take(self, key: Key, token: str) -> State | None:
-        """Out of the memory; None when it is not this very state that is kept."""
+        """Out of the memory; None when it is not this very state that is there."""
         found = self._entries.pop(key, None)
         return found.state if found is not None and found.token == token else None
 
@@ -50,7 +50,7 @@ class WorkerMemory(Generic[State]):
         for other in stale:
             del self._entries[other]
         self._entries[key] = _Entry(batch, token, state)
-        while self._entries and self.size > KEPT_BYTES:
+        while self._entries and self.size > MOST_BYTES:
             self._entries.popitem(last=False)
 
     def clear(self) -> None:

@@ -9,7 +9,7 @@ from windrow.runtime.sinks import FILES, write_file
 
 
 def write_sink(sink: Connector, table: pa.Table, batch: int, shard: int) -> None:
-    """What a query told in a batch on a shard; sinks that are no files are fed by the driver.
+    """What a query emitted in a batch on a shard; sinks that are no files are fed by the driver.
 
     Without rows a file of an attempt that died is taken away: a table's file may have changed since.
     """

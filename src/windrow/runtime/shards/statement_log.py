@@ -1,7 +1,7 @@
-"""What has been said to an engine on shards: written down under a number, and taken by the next micro-batch.
+"""The log of statements of an engine on shards: each is written under a number, and taken by the next micro-batch.
 
-Numbers go up from 1. Statements are kept for an engine that takes the checkpoint up; a change of a table is over when
-it has been made.
+Numbers go up from 1. Statements stay in the log for an engine that resumes from the checkpoint, but for changes of
+tables, which are discarded when they have been applied.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from windrow.catalog import Entry, QueryEntry, TableEntry, WindowEntry
+from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
 from windrow.cql import Create, Drop, Set, Statement, TableChange
 from windrow.errors import CheckpointError
 from windrow.plan.user_aggregate import UserAggregate
@@ -28,70 +28,76 @@ class EndOfStream:
 
 
 @dataclass(frozen=True)
-class Tell:
-    """Said by `query.dataframe`: the log shall have what a query tells in a form of its own too."""
+class AddOutputMode:
+    """Asked for by `query.dataframe`: the log shall have what a query emits in one more form."""
 
     query: str
     form: SinkForm
 
 
-Said = Statement | EndOfStream | Tell
+LoggedStatement = Statement | EndOfStream | AddOutputMode
+LOGGED = (Create, Drop, TableChange, Set, EndOfStream, AddOutputMode)
 
 
-class Statements:
+class StatementLog:
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
-        self._said: dict[int, Said] = {}
+        self._statements: dict[int, LoggedStatement] = {}
         self.taken = 0  # the number of the last one that has taken effect
 
-    def recovered(self) -> Iterator[tuple[int, Said]]:
+    def recovered(self) -> Iterator[tuple[int, LoggedStatement]]:
         """What the checkpoint has, by number, in order."""
         for number, statement in self._checkpoint.statements():
-            self._said[number] = statement
+            self._statements[number] = statement
             yield number, statement
 
     @property
     def last(self) -> int:
-        """The number of the newest one; those that are over are not among the said any more."""
-        return max((self.taken, *self._said))
+        """The number of the newest one; discarded ones are not among the statements any more."""
+        return max((self.taken, *self._statements))
 
-    def say(self, statement: Said) -> int:
-        """Write a statement down; its number."""
+    def record(self, statement: LoggedStatement) -> int:
+        """Write a statement; its number."""
         number = self.last + 1
         self._checkpoint.log_statement(number, statement)
-        self._said[number] = statement
+        self._statements[number] = statement
         return number
 
-    def take(self) -> list[Said]:
+    def take(self) -> list[LoggedStatement]:
         """Those that no micro-batch has taken yet."""
-        new = [statement for number, statement in self._said.items() if number > self.taken]
+        new = [statement for number, statement in self._statements.items() if number > self.taken]
         self.taken = self.last
         return new
 
-    def over(self, until: int) -> list[int]:
-        """Let go of the changes of tables up to a number, which have been made; their numbers."""
-        over = [n for n, one in self._said.items() if n <= until and isinstance(one, TableChange)]
-        for number in over:
-            del self._said[number]
-        return over
+    def discard_applied(self, until: int) -> list[int]:
+        """Forget the changes of tables up to a number, which have been applied; their numbers."""
+        applied = [n for n, logged in self._statements.items() if n <= until and isinstance(logged, TableChange)]
+        for number in applied:
+            del self._statements[number]
+        return applied
 
-    def created(self) -> list[Entry]:
+    def _created(self) -> list[Entry]:
         """All that was ever created, also when it has been dropped."""
-        return [one.entry for one in self._said.values() if isinstance(one, Create)]
+        return [logged.entry for logged in self._statements.values() if isinstance(logged, Create)]
+
+    def has_created(self, stream: StreamEntry) -> bool:
+        """Whether there has been a stream of that name."""
+        name = stream.name.lower()
+        return any(isinstance(entry, StreamEntry) and entry.name.lower() == name for entry in self._created())
 
     def new_in(self, text: str, aggregates: Sequence[UserAggregate], has_ended: bool) -> Iterator[Statement]:
-        """The statements of a text that a run before has not said, bound one after the other as if all were new.
+        """The statements of a text that no earlier run has recorded, bound one after the other as if all were new.
 
-        Whoever asks says each of them before the next. A name that is known as something else is refused.
+        The caller records each of them before it asks for the next. A name that is known as something else is refused.
         """
-        said_before = [digest for digest, number in self._checkpoint.resumed() if number <= self.last]
-        created = {entry.name.lower(): entry for entry in self.created()}
+        recorded = [digest for digest, number in self._checkpoint.resumed() if number <= self.last]
+        created = {entry.name.lower(): entry for entry in self._created()}
         for result in Session(aggregates=aggregates).carried_out(text):
             statement, digest = result.statement, _digest(result.statement)
             if not isinstance(statement, Create | Drop | TableChange | Set):
                 continue
-            if digest in said_before:
-                said_before.remove(digest)
+            if digest in recorded:
+                recorded.remove(digest)
                 continue
             if isinstance(statement, Create) and (known := created.get(statement.entry.name.lower())) is not None:
                 if known == statement.entry:
@@ -107,12 +113,12 @@ class Statements:
             yield statement
 
 
-def tables_created(statements: Sequence[Said]) -> set[str]:
-    created = (one.entry for one in statements if isinstance(one, Create))
+def tables_created(statements: Sequence[LoggedStatement]) -> set[str]:
+    created = (statement.entry for statement in statements if isinstance(statement, Create))
     return {entry.name.lower() for entry in created if isinstance(entry, TableEntry)}
 
 
-def changes_of_tables(statements: Sequence[Said]) -> list[TableChange]:
+def changes_of_tables(statements: Sequence[LoggedStatement]) -> list[TableChange]:
     """The changes of tables that are still there; one that is created again starts anew."""
     changes: list[TableChange] = []
     for statement in statements:

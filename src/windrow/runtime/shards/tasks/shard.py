@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from windrow.batch import Batch, Segment, changelog_to_arrow, empty, last_change, rows_to_arrow
+from windrow.batch import Batch, Segment, empty, last_change, rows_to_arrow
 from windrow.batch.row_order import in_row_order
 from windrow.batch.shards import Shard
 from windrow.batch.transport import from_bytes, to_bytes
@@ -21,21 +21,18 @@ from windrow.physical.closings import closings_of
 from windrow.physical.physical_node import contents_of
 from windrow.plan.nodes import Stream
 from windrow.plan.running_nodes import below_exchange
-from windrow.runtime.final_refreshes import refreshed, refreshes_to_arrow
 from windrow.runtime.intake import Aside, contradiction
-from windrow.runtime.modes import Mode, told_as
 from windrow.runtime.progress import Progress
-from windrow.runtime.shards import messages
 from windrow.runtime.shards.batch_spec import BatchSpec
-from windrow.runtime.shards.messages import Done, Message, Rows
-from windrow.runtime.shards.router import spread
-from windrow.runtime.shards.running import Run, RunningQuery, Source, log_place
-from windrow.runtime.shards.shard_sinks import write_sink
+from windrow.runtime.shards.running import Run, Source
 from windrow.runtime.shards.storage.bundles import Address, write_bundle
-from windrow.runtime.shards.storage.shard_state import KEPT, save, state_of
+from windrow.runtime.shards.storage.shard_state import STATES, save, state_of
+from windrow.runtime.shards.tasks import messages
+from windrow.runtime.shards.tasks.emission import Emission
+from windrow.runtime.shards.tasks.messages import Message, Rows, ShardReport
+from windrow.runtime.shards.tasks.router import spread
 from windrow.runtime.tables import TableStore
 from windrow.sources.readers import source_of
-from windrow.state.batches import KeptAnswer
 from windrow.units import BEGINNING, FOREVER
 
 
@@ -65,7 +62,6 @@ class _Step:
 
     def run(self, received: Sequence[Rows]) -> Iterator[Message]:
         spec, state = self._spec, self._state
-        self._quiet = not any(part.rows for part in received)
         self._take_in(received)
         progress, segment = self._progress(received)
         results: dict[str, Batch] = {}
@@ -73,36 +69,37 @@ class _Step:
         if segment is not None:
             results, run = self._computed(segment)
         sent = self._sent(results)
-        changes, told = self._told(results, segment, progress)
+        is_quiet = not any(part.rows for part in received)
+        emission = Emission(spec, state, self._stage, self._shard.number, segment, progress, is_quiet)
+        emitted = write_bundle(spec.folder, f"changes/{self._named()}", emission.emitted(results))
         saved = save(state, spec.folder, self._stage, self._named())
-        aside = self._aside(received)
+        side_outputs = self._side_outputs(received)
         slot = messages.slots(self._shard.count)[self._shard.number]
-        done = Done(
+        report = ShardReport(
             self._stage,
             self._shard.number,
             self._token,
             saved.manifest,
             saved.garbage,
-            changes,
-            told,
-            aside,
+            emitted,
+            side_outputs,
             progress,
             [] if run is None else run.metrics(self._stage, state.node_sizes(self._stage)),
             {name: self._last_change(name) for name in state.answers} if progress.watermark == FOREVER else {},
             state.manifest.size,
-            {name.lower(): dict(aside.reasons) for name, aside in self._rejected.items()},
+            {name.lower(): dict(rejected.reasons) for name, rejected in self._rejected.items()},
             sum(map(len, state.inboxes.values())),
-            self._kept(),
+            self._live(),
             {name: found for name, own in state.graph.aggregates().items() if (found := own.failures.taken()).count},
         )
         if saved.as_in_memory:
-            KEPT.put((spec.folder.uri, self._stage, self._shard.number), spec.number, self._token, state)
+            STATES.put((spec.folder.uri, self._stage, self._shard.number), spec.number, self._token, state)
         yield from sent
-        yield messages.done_message(slot, done)
+        yield messages.report_message(slot, report)
 
-    def _kept(self) -> int:
+    def _live(self) -> int:
         states = (node.state for node in self._state.graph.states(self._stage).values())
-        return sum(len(one) for one in (*states, *self._state.answers.values()) if one is not None)
+        return sum(len(rows) for rows in (*states, *self._state.answers.values()) if rows is not None)
 
     def _take_in(self, received: Sequence[Rows]) -> None:
         """Rows wait until they are final, changes of tables until their time has come."""
@@ -146,7 +143,7 @@ class _Step:
         return in_row_order(rows, self._ties(source))
 
     def _uncontradicted(self, source: Source, rows: Batch) -> Batch:
-        """Without rows that come after the punctuation of their key; `closings` have been told before."""
+        """Without rows that come after the punctuation of their key; `closings` have been applied before."""
         closed = self._state.closed.get(source.name)
         if closed is None:
             return rows
@@ -209,86 +206,21 @@ class _Step:
         slots = messages.slots(self._shard.count)
         return [messages.message(slots[shard], stage, Rows(parts)) for (stage, shard), parts in bound.items()]
 
-    def _told(
-        self, results: Mapping[str, Batch], segment: Segment | None, progress: Progress
-    ) -> tuple[dict[str, Address], dict[str, Address]]:
-        """What queries tell, written where everybody can read it."""
-        contents: dict[str, bytes] = {}
-        for output in self._state.graph.at_stage(self._stage):
-            query = output.query
-            if query is None:
-                continue
-            like = empty(query.plan.schema.types, self._state.dictionary)
-            changes = results.get(output.name, like)
-            answer = self._state.answers[query.key]
-            answer.put(changes)
-            told = {Mode.CHANGELOG: changelog_to_arrow(changes, query.plan.schema.names)}
-            if query.slide is not None:
-                told[Mode.SNAPSHOT] = self._refreshes(query, answer, like, segment, progress)
-            told |= self._in_forms(query, changes, answer, segment)
-            for mode, table in told.items():
-                if table.num_rows:
-                    contents["/".join(log_place(query.key, mode, query.slide))] = messages.table_to_bytes(table)
-            if query.sink is not None and query.sink_mode in told:
-                write_sink(query.sink, told[query.sink_mode], self._spec.number, self._shard.number)
-            if segment is not None and segment.end != FOREVER:
-                (answer.tidy_now if self._quiet else answer.tidy)(segment.end, like)
-        addresses = write_bundle(self._spec.folder, f"changes/{self._named()}", contents)
-        return tuple(  # type: ignore[return-value]
-            {name.split("/", 1)[1]: address for name, address in addresses.items() if name.startswith(kind)}
-            for kind in ("changes/", "told/")
-        )
-
-    def _in_forms(
-        self, query: RunningQuery, changes: Batch, answer: KeptAnswer, segment: Segment | None
-    ) -> dict[Mode, pa.Table]:
-        """In the forms that sinks and readers have asked for."""
-        if segment is None or not query.forms:
-            return {}
-        names, rows = query.plan.schema.names, answer.rows(changes)
-        return {form.mode: told_as(form.mode, names, form.key, changes, rows, segment) for form in query.forms}
-
-    def _refreshes(
-        self, query: RunningQuery, answer: KeptAnswer, like: Batch, segment: Segment | None, progress: Progress
-    ) -> pa.Table:
-        """The refreshes of the segment; those after the end of all sources wait until the last one is known."""
-        rows = like
-        if segment is not None and segment.end != FOREVER:
-            rows = self._refreshed(query, answer, like, segment, progress, BEGINNING)
-        elif self._spec.telling is not None:
-            begin, last_changes = self._spec.telling
-            rest = Segment(begin, FOREVER, progress.last_row)
-            rows = self._refreshed(query, answer, like, rest, progress, last_changes.get(query.key, BEGINNING))
-        return refreshes_to_arrow(rows, query.plan.schema.names)
-
-    def _refreshed(
-        self,
-        query: RunningQuery,
-        answer: KeptAnswer,
-        like: Batch,
-        segment: Segment,
-        progress: Progress,
-        changed: int,
-    ) -> Batch:
-        assert query.slide is not None and progress.origin is not None
-        after = max(query.start, progress.origin)
-        return refreshed(answer.rows(like), query.slide, after, segment, changed)
-
     def _last_change(self, query: str) -> int:
         """The answer on this shard stays as it is from then on."""
         plan = next(q.plan for q in self._spec.plan.queries if q.key == query)
         rows = self._state.answers[query].rows(empty(plan.schema.types, self._state.dictionary))
         return max(last_change(rows), BEGINNING)
 
-    def _aside(self, received: Sequence[Rows]) -> dict[str, Address]:
+    def _side_outputs(self, received: Sequence[Rows]) -> dict[str, Address]:
         """Late and rejected rows, written where everybody can read them."""
         contents: dict[str, bytes] = {}
         for part in received:
-            for stream, kind, table in part.aside:
+            for stream, kind, table in part.side_outputs:
                 contents[f"{kind}/{stream}/{len(contents)}"] = table
-        for name, aside in self._rejected.items():
-            contents[f"rejected/{name.lower()}/{len(contents)}"] = messages.table_to_bytes(aside.table())
-        return write_bundle(self._spec.folder, f"aside/{self._named()}", contents)
+        for name, rejected in self._rejected.items():
+            contents[f"rejected/{name.lower()}/{len(contents)}"] = messages.table_to_bytes(rejected.table())
+        return write_bundle(self._spec.folder, f"side_outputs/{self._named()}", contents)
 
     def _named(self) -> str:
         return f"{self._spec.number:09}-{self._stage}-{self._shard.number}-{self._token[:8]}"

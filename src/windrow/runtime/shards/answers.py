@@ -1,0 +1,122 @@
+"""What queries on shards answer as of the last commit: from their state, from synopses, and from the log."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from windrow.batch import Batch, Dictionary
+from windrow.plan.nodes import Node
+from windrow.plan.rewrite import bottom_up
+from windrow.plan.running_nodes import GroupSynopsis
+from windrow.runtime.lookups.answering import LookedUp, answer_at, newest_answer
+from windrow.runtime.lookups.held import Held
+from windrow.runtime.modes import Mode
+from windrow.runtime.shards.batch_loop import BatchLoop
+from windrow.runtime.shards.batch_spec import ShardVersion
+from windrow.runtime.shards.emitted_log import EmittedLog, Emitting
+from windrow.runtime.shards.plan_versions import PlanVersions
+from windrow.runtime.shards.running import RunningQuery
+from windrow.runtime.shards.storage.checkpoint import Checkpoint
+from windrow.runtime.shards.storage.shard_state import read_answer
+from windrow.runtime.shards.summaries import SummariesOfShards
+from windrow.session import Session
+from windrow.sharing.lookups import covered, synopsis_below
+from windrow.sharing.shared_with import shares
+from windrow.types import Type
+
+
+class Answers:
+    def __init__(self, session: Session, checkpoint: Checkpoint, plans: PlanVersions, batches: BatchLoop) -> None:
+        self._session = session
+        self._checkpoint = checkpoint
+        self._plans = plans
+        self._batches = batches
+        self.log = EmittedLog(checkpoint)
+        self._summaries = SummariesOfShards(checkpoint.folder)
+        self._asking = threading.Lock()  # asking may put a synopsis in another order, or read it again
+
+    @property
+    def checkpoint(self) -> str:
+        """Where the checkpoint is."""
+        return self._checkpoint.uri
+
+    @property
+    def watermark(self) -> int:
+        return self._batches.watermark
+
+    @property
+    def last_row(self) -> int:
+        return self._batches.progress.last_row
+
+    def stored(self, query: str, types: Sequence[Type]) -> Iterator[Batch]:
+        """The changes that make up the answer of a query, shard by shard."""
+        for version in self._versions(query):
+            yield read_answer(self._checkpoint.folder, version, self._plans.key(query), types)
+
+    def _versions(self, query: str) -> list[ShardVersion]:
+        """The states of the shards that have the answer of a query."""
+        running, last = self._plans.running(query), self._batches.last
+        if running is None or last is None:
+            return []
+        return [version for (stage, _), version in last.versions.items() if stage == running.stage]
+
+    def start_of(self, query: str) -> int | None:
+        """When a query started; time itself begins with the first row."""
+        running, origin = self._plans.running(query), self._batches.progress.origin
+        return None if running is None or origin is None else max(running.started, origin)
+
+    def emitted(self, query: Emitting, mode: Mode) -> pa.Table:
+        """What the log has of what a query emitted in a mode."""
+        return self.log.emitted(query, mode)
+
+    def lookup(self, cql: str, at: int | None = None) -> pa.Table:
+        """The answer of a query at once, from a synopsis that is maintained for others: any window that it covers."""
+        running: dict[GroupSynopsis, RunningQuery] = {}  # what has rows from long ago first
+        for query in sorted(self._plans.current.queries, key=lambda query: query.start):
+            if query.lookup is not None:
+                running.setdefault(synopsis_below(query.lookup), query)
+        plan = covered(self._session.plan(cql), list(running))
+        with self._asking:
+            synopses = self._synopses_of(running[synopsis_below(plan)])
+            return answer_at(LookedUp(plan, Dictionary()), synopses, self.watermark, at)
+
+    def looked_up(self, query: str, at: int | None) -> pa.Table:
+        """The answer of a query that is looked up; None asks for the latest final instant."""
+        running, plan = self._lookup(query)
+        with self._asking:
+            return answer_at(plan, self._synopses_of(running), self.watermark, at)
+
+    def newest_looked_up(self, query: str) -> pa.Table:
+        """The newest answer of a query that is looked up that has not expired."""
+        running, plan = self._lookup(query)
+        with self._asking:
+            return newest_answer(plan, self._synopses_of(running), self.watermark, self.last_row)
+
+    def _lookup(self, query: str) -> tuple[RunningQuery, LookedUp]:
+        running = self._plans.planned(query, self._batches.progress)
+        assert running.lookup is not None, query
+        return running, LookedUp(running.lookup, Dictionary())
+
+    def _synopses_of(self, running: RunningQuery) -> Sequence[Held]:
+        memory = self._session.catalog.synopsis_memory
+        return self._summaries.of(running, self._plans.current, self._batches.last, memory)
+
+    def sharing_plans(self, query: str) -> dict[str, Node]:
+        """All queries that share something, as they run, if this one does."""
+        own = self._plans.running(query)
+        if own is None or not shares(own.plan):
+            return {}
+        running = self._plans.current.queries
+        together = (other for other in running if (other.start, other.strategy) == (own.start, own.strategy))
+        plans = {other.name.lower(): self._with_synopsis(other) for other in together}
+        return {name: plan for name, plan in plans.items() if shares(plan)}
+
+    def _with_synopsis(self, query: RunningQuery) -> Node:
+        """The plan of a query that is looked up over its synopsis in the form that questions find it in."""
+        if query.lookup is None:
+            return query.plan
+        synopsis = self._summaries.kept_as(query)
+        return bottom_up(query.lookup, lambda node: synopsis if isinstance(node, GroupSynopsis) else None)

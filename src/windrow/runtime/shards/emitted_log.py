@@ -1,0 +1,50 @@
+"""The log of a checkpoint: what queries emitted, and late and rejected rows, in the batches whose commits are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from windrow.plan.nodes import Node
+from windrow.runtime.modes import Mode, told_schema
+from windrow.runtime.shards.running import emitted_name
+from windrow.runtime.shards.storage.bundles import Address, read_contents
+from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
+
+
+class Emitting(Protocol):
+    """A query, as the log sees it; `key` is the name that the log has for it."""
+
+    key: str
+    plan: Node
+    slide: int | None
+
+
+class EmittedLog:
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+
+    def emitted(self, query: Emitting, mode: Mode) -> pa.Table:
+        """What a query emitted in a mode, as far back as commits are kept."""
+        tables = [table for record in self._checkpoint.commits() for table in self.emitted_in(record, query, mode)]
+        return pa.concat_tables(tables or [told_schema(query.plan.schema, mode, query.slide).empty_table()])
+
+    def emitted_in(self, record: Commit, query: Emitting, mode: Mode) -> Iterator[pa.Table]:
+        """What a query emitted in one micro-batch, shard by shard."""
+        return self._tables(record.emitted.get(emitted_name(query.key, mode), ()))
+
+    def side_output(self, kind: str, stream: str) -> pa.Table | None:
+        """The rows of a stream that were late or rejected."""
+        prefix = f"{kind}/{stream.lower()}/"
+        found = [
+            a for record in self._checkpoint.commits() for n, a in record.side_outputs.items() if n.startswith(prefix)
+        ]
+        tables = list(self._tables(found))
+        return pa.concat_tables(tables, promote_options="permissive") if tables else None
+
+    def _tables(self, addresses: Sequence[Address]) -> Iterator[pa.Table]:
+        manifest = {str(place): address for place, address in enumerate(addresses)}
+        for content in read_contents(self._checkpoint.folder, manifest).values():
+            yield pa.ipc.open_stream(content).read_all()

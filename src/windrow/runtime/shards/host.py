@@ -1,0 +1,24 @@
+"""What a driver asks of whoever runs its micro-batches."""
+
+from __future__ import annotations
+
+from windrow.catalog import StreamEntry
+from windrow.plan.explain import Explanation
+from windrow.plan.nodes import Node
+from windrow.runtime.shards.answers import Answers
+from windrow.runtime.shards.query import ShardedQuery
+
+
+class Host:
+    """One that reads whatever there is to read."""
+
+    def query(self, answers: Answers, name: str, key: str, plan: Node, explanation: Explanation) -> ShardedQuery:
+        """A query as its users see it."""
+        return ShardedQuery(answers, name, key, plan, explanation)
+
+    def is_fed(self, plan: Node) -> bool:
+        """Whether all that a plan reads is read at present; otherwise its query starts with a later batch."""
+        return True
+
+    def check_stream(self, stream: StreamEntry, had_before: bool) -> None:
+        """Refuse a new stream that cannot be read; `had_before` if batches have run with one of that name."""

@@ -1,0 +1,97 @@
+"""The versions of the running plan: a new one when statements have changed what runs, written before a batch uses it.
+
+A query that runs keeps its plan from version to version, for as long as the statement that created it is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from windrow.catalog import QueryEntry, StreamEntry, TableEntry
+from windrow.plan.analysis.source_columns import source_columns
+from windrow.plan.nodes import Node
+from windrow.runtime.progress import Progress
+from windrow.runtime.shards.query_plans import QueryPlans
+from windrow.runtime.shards.reading import columns_read
+from windrow.runtime.shards.running import RunningPlan, RunningQuery, query_key
+from windrow.runtime.shards.storage.checkpoint import Checkpoint
+from windrow.runtime.sinks import SinkForm
+from windrow.session import Session
+from windrow.units import BEGINNING
+
+
+class PlanVersions:
+    def __init__(self, session: Session, checkpoint: Checkpoint, shards: int) -> None:
+        self._session = session
+        self._checkpoint = checkpoint
+        self._planner = QueryPlans(session)
+        self._created: dict[str, int] = {}  # the numbers of the statements that created the queries
+        self._forms: dict[str, tuple[SinkForm, ...]] = {}  # that readers of queries have asked for
+        self.current = RunningPlan(0, shards, {}, {}, ())
+
+    def resume(self, version: int) -> None:
+        """Go on with a version that was written before."""
+        if version != self.current.version:
+            self.current = self._checkpoint.plan(version)
+
+    def spread(self, query: str | None, plan: Node) -> Node:
+        """A plan with exchanges."""
+        return self._planner.spread(query, plan)
+
+    def create(self, query: str, statement: int) -> None:
+        """A query runs from the next version on, under the number of the statement that created it."""
+        self._created[query.lower()] = statement
+
+    def drop(self, query: str) -> None:
+        self._forms.pop(query.lower(), None)
+
+    def add_form(self, query: str, form: SinkForm) -> None:
+        self._forms[query.lower()] = (*self._forms.get(query.lower(), ()), form)
+
+    def forms(self, query: RunningQuery) -> tuple[SinkForm, ...]:
+        """In which a query is emitted besides its changes and refreshes, or will be from the next version on."""
+        return tuple(dict.fromkeys((*query.forms, *self._forms.get(query.name.lower(), ()))))
+
+    def key(self, query: str) -> str:
+        return query_key(query, self._created[query.lower()])
+
+    def running(self, query: str) -> RunningQuery | None:
+        """A query of the current version."""
+        return next((running for running in self.current.queries if running.name.lower() == query.lower()), None)
+
+    def planned(self, query: str, progress: Progress) -> RunningQuery:
+        """A query as it runs, or as it will from the next version on."""
+        entry = self._session.catalog.get(query)
+        assert isinstance(entry, QueryEntry)
+        number = self._created[query.lower()]
+        running = next((known for known in self.current.queries if known.statement == number), None)
+        return running or self.plan(entry, number, progress)
+
+    def plan(self, entry: QueryEntry, number: int, progress: Progress) -> RunningQuery:
+        """How a query would run that starts with the next batch."""
+
+        def newest(stream: str) -> int:
+            known = progress.streams.get(stream)
+            return BEGINNING if known is None else known.news.newest
+
+        return self._planner.running(entry, number, newest)
+
+    def advance(self, progress: Progress, is_fed: Callable[[Node], bool]) -> None:
+        """Make and write the next version, if anything differs from the current one."""
+        catalog = self._session.catalog
+        streams = {entry.name.lower(): entry for entry in catalog.entries(StreamEntry)}
+        tables = {entry.name.lower(): entry for entry in catalog.entries(TableEntry)}
+        known = {running.statement for running in self.current.queries}
+        wanted = (self.planned(entry.name, progress) for entry in catalog.entries(QueryEntry))
+        fed = [replace(query, forms=self.forms(query)) for query in wanted if is_fed(query.plan)]
+        queries = tuple(self._planner.sharing(fed, new=[query for query in fed if query.statement not in known]))
+        if (streams, tables, queries) != (self.current.streams, self.current.tables, self.current.queries):
+            self.current = RunningPlan(self.current.version + 1, self.current.shards, streams, tables, queries)
+            self._checkpoint.log_plan(self.current)
+
+    def columns_read(self, stream: StreamEntry, progress: Progress) -> list[str]:
+        """The columns of a stream that the queries read, and those that place its rows in time."""
+        queries = self._session.catalog.entries(QueryEntry)
+        plans = [self.planned(entry.name, progress).plan for entry in queries]
+        return columns_read(stream, source_columns(plans).get(stream.name.lower(), frozenset()))

@@ -1,0 +1,75 @@
+"""A query that runs on shards: its answer is read from their state, its changes from the log."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from windrow.batch import Batch, Dictionary, concat, empty, rows_to_arrow
+from windrow.plan.explain import Explanation
+from windrow.plan.nodes import Limit, Node, Sort
+from windrow.runtime.bounds import with_bounds
+from windrow.runtime.modes import Mode
+from windrow.runtime.query import Query, Subscriber
+from windrow.runtime.refreshes import refresh_slide
+from windrow.runtime.shards.answers import Answers
+from windrow.runtime.shown_order import in_shown_order
+from windrow.runtime.sinks import Sink
+from windrow.runtime.view import View
+
+
+class ShardedQuery(Query):
+    """What `engine.query(...)` gives."""
+
+    def __init__(self, answers: Answers, name: str, key: str, plan: Node, explanation: Explanation) -> None:
+        """`key` is what the log knows the query by."""
+        self._answers = answers
+        self.name = name
+        self.key = key
+        self.plan = plan
+        self.slide = refresh_slide(plan)
+        self._explanation = explanation
+        self.subscribers: list[Subscriber] = []
+        self.sink: tuple[Sink, Mode] | None = None  # unless shards write it
+
+    @property
+    def started(self) -> int | None:
+        """The first instant whose rows it has; None as long as it waits for a micro-batch, or for the first row."""
+        return self._answers.start_of(self.name)
+
+    def answer(self, at: int | None = None) -> pa.Table:
+        """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
+        shown = self._shown(self._answers.watermark - 1 if at is None else at, isinstance(self.plan, Sort | Limit))
+        return with_bounds(shown, self.plan)
+
+    def latest_answer(self) -> pa.Table:
+        """The answer to show: now, or once the sources have ended at the last row's time, before everything expired."""
+        return with_bounds(self._shown(min(self._answers.watermark - 1, self._answers.last_row), True), self.plan)
+
+    def changes(self) -> pa.Table:
+        """The newest changes: the columns, `_ts`, `_exp` (null when open) and `_sign`; a subscriber gets all."""
+        return self._answers.emitted(self, Mode.CHANGELOG)
+
+    def refreshes(self) -> pa.Table:
+        """The newest refreshes of a periodic query: the columns and `_window_end`."""
+        return self._answers.emitted(self, Mode.SNAPSHOT)
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Call `subscriber` with every new piece of what the query emits, from the next micro-batch on."""
+        self.subscribers.append(subscriber)
+
+    def explain(self) -> Explanation:
+        return self._explanation
+
+    def _shown(self, instant: int, ordered: bool) -> pa.Table:
+        rows = self._rows(instant)
+        if ordered:
+            keys = self.plan.keys if isinstance(self.plan, Sort | Limit) else ()
+            rows = in_shown_order(rows, self.plan.schema, keys)
+        return rows_to_arrow(rows, self.plan.schema.names)
+
+    def _rows(self, instant: int) -> Batch:
+        """Those of all shards under one dictionary: what takes a row back is found by its codes."""
+        view, types = View(), self.plan.schema.types
+        none = empty(types, Dictionary())
+        view.add(concat([none, *self._answers.stored(self.name, types)]))
+        return concat([none, *view.at(instant)])

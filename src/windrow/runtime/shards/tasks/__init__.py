@@ -1,0 +1,1 @@
+"""What runs on workers: rows are routed to shards, shards step through a segment and emit."""

@@ -1,0 +1,86 @@
+"""What the queries of a shard emit in a batch: changes, refreshes, and the forms that sinks and readers ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from windrow.batch import Batch, Segment, changelog_to_arrow, empty
+from windrow.runtime.final_refreshes import refreshed, refreshes_to_arrow
+from windrow.runtime.modes import Mode, told_as
+from windrow.runtime.progress import Progress
+from windrow.runtime.shards.batch_spec import BatchSpec
+from windrow.runtime.shards.running import RunningQuery, emitted_name
+from windrow.runtime.shards.storage.shard_state import ShardState
+from windrow.runtime.shards.tasks import messages
+from windrow.runtime.shards.tasks.shard_sinks import write_sink
+from windrow.state.batches import KeptAnswer
+from windrow.units import BEGINNING, FOREVER
+
+
+class Emission:
+    """Of one shard at a stage; `is_quiet` if the batch brought it no rows, so that there is time to tidy up."""
+
+    def __init__(
+        self,
+        spec: BatchSpec,
+        state: ShardState,
+        stage: int,
+        shard: int,
+        segment: Segment | None,
+        progress: Progress,
+        is_quiet: bool,
+    ) -> None:
+        self._spec = spec
+        self._state = state
+        self._stage = stage
+        self._shard = shard
+        self._segment = segment
+        self._progress = progress
+        self._is_quiet = is_quiet
+
+    def emitted(self, results: Mapping[str, Batch]) -> dict[str, bytes]:
+        """Take the results of queries into their answers; what goes to the log, and file sinks are written."""
+        contents: dict[str, bytes] = {}
+        for output in self._state.graph.at_stage(self._stage):
+            query = output.query
+            if query is None:
+                continue
+            like = empty(query.plan.schema.types, self._state.dictionary)
+            changes = results.get(output.name, like)
+            answer = self._state.answers[query.key]
+            answer.put(changes)
+            tables = self._tables(query, changes, answer, like)
+            for mode, table in tables.items():
+                if table.num_rows:
+                    contents[emitted_name(query.key, mode)] = messages.table_to_bytes(table)
+            if query.sink is not None and query.sink_mode in tables:
+                write_sink(query.sink, tables[query.sink_mode], self._spec.number, self._shard)
+            if self._segment is not None and self._segment.end != FOREVER:
+                (answer.tidy_now if self._is_quiet else answer.tidy)(self._segment.end, like)
+        return contents
+
+    def _tables(self, query: RunningQuery, changes: Batch, answer: KeptAnswer, like: Batch) -> dict[Mode, pa.Table]:
+        names = query.plan.schema.names
+        tables = {Mode.CHANGELOG: changelog_to_arrow(changes, names)}
+        if query.slide is not None:
+            tables[Mode.SNAPSHOT] = refreshes_to_arrow(self._refreshes(query, query.slide, answer, like), names)
+        if self._segment is not None and query.forms:
+            rows = answer.rows(changes)
+            for form in query.forms:
+                tables[form.mode] = told_as(form.mode, names, form.key, changes, rows, self._segment)
+        return tables
+
+    def _refreshes(self, query: RunningQuery, slide: int, answer: KeptAnswer, like: Batch) -> Batch:
+        """The refreshes of the segment; those after the end of all sources wait until the last one is known."""
+        segment, changed = self._segment, int(BEGINNING)
+        final = self._spec.final_refreshes
+        if final is not None:
+            segment = Segment(final.begin, FOREVER, self._progress.last_row)
+            changed = final.last_changes.get(query.key, BEGINNING)
+        elif segment is None or segment.end == FOREVER:
+            return like
+        assert segment is not None and self._progress.origin is not None
+        after = max(query.start, self._progress.origin)
+        return refreshed(answer.rows(like), slide, after, segment, changed)

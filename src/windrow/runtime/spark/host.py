@@ -1,0 +1,67 @@
+"""Spark as the host of a driver: how its streams become streaming DataFrames, and what is read of them at present."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from windrow.catalog import StreamEntry
+from windrow.errors import WindrowError
+from windrow.plan.analysis.source_columns import source_columns
+from windrow.plan.explain import Explanation
+from windrow.plan.nodes import Node
+from windrow.runtime.shards.answers import Answers
+from windrow.runtime.shards.host import Host
+from windrow.runtime.shards.query import ShardedQuery
+from windrow.runtime.sinks import SinkForm
+from windrow.runtime.spark.pushed_rows import PushedRows
+from windrow.runtime.spark.query import SparkQuery
+from windrow.runtime.spark.sources import packed_rows, packed_stream
+
+
+class SparkHost(Host):
+    def __init__(
+        self,
+        spark: SparkSession,
+        pushed: PushedRows,
+        rows_a_batch: int,
+        add_output_mode: Callable[[ShardedQuery, SinkForm], None],
+    ) -> None:
+        self.spark = spark
+        self.pushed = pushed
+        self._rows_a_batch = rows_a_batch
+        self._add_output_mode = add_output_mode
+        self._frames: dict[str, DataFrame] = {}
+        self._read: dict[str, list[str]] = {}  # the columns of DataFrames that are read at present
+
+    def query(self, answers: Answers, name: str, key: str, plan: Node, explanation: Explanation) -> SparkQuery:
+        return SparkQuery(answers, name, key, plan, explanation, self.spark, self._add_output_mode)
+
+    def check_stream(self, stream: StreamEntry, had_before: bool) -> None:
+        """A name is for one source: Spark finds its place in a source by it, also after the stream was dropped."""
+        if had_before:
+            hint = "choose another name: Spark would go on in the new source where it was in the old one"
+            raise WindrowError(f"this checkpoint has had a stream {stream.name} before", hint)
+
+    def is_fed(self, plan: Node) -> bool:
+        used = source_columns([plan])
+        return all(used[name] <= {*columns} for name, columns in self._read.items() if name in used)
+
+    def give(self, stream: str, frame: DataFrame) -> None:
+        """The rows of a stream are those of a DataFrame of the user's."""
+        self._frames[stream.lower()] = frame
+
+    def frame(self, stream: StreamEntry, columns: Sequence[str]) -> DataFrame:
+        """The streaming DataFrame of a stream, of which queries read these columns."""
+        name = stream.name.lower()
+        given = self._frames.get(name)
+        if given is None:
+            return packed_stream(self.spark, stream, self.pushed.folder(name), self._rows_a_batch)
+        self._read[name] = list(columns)
+        return packed_rows(given, name, columns)
+
+    def is_read(self, stream: StreamEntry, columns: Sequence[str]) -> bool:
+        """Whether these columns are among those that are read at present."""
+        read = self._read.get(stream.name.lower())
+        return read is None or {*columns} <= {*read}
