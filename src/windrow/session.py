@@ -169,7 +169,7 @@ class Session:
                 raise CatalogError(
                     f"the stored {entry.kind} {entry.name} cannot be planned: {error.message}", hint
                 ) from None
-            self.catalog.bound(replace(entry, plan=plan))
+            self.catalog.set_plan(replace(entry, plan=plan))
 
     def _carry_out(self, statement: Statement) -> Result:
         if isinstance(statement, Create):

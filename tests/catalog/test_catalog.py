@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 
 from support.own_aggregates import Squares
-from windrow.catalog import Catalog, Connector, QueryEntry, StreamEntry, TableEntry, WindowEntry
+from windrow.catalog import (
+    Catalog,
+    ColumnDefinition,
+    Connector,
+    Punctuation,
+    QueryEntry,
+    StreamEntry,
+    TableEntry,
+    WindowEntry,
+)
 from windrow.catalog.journal import VERSION
 from windrow.errors import CatalogError
 from windrow.plan.user_aggregate import UserAggregate
@@ -22,7 +31,7 @@ from windrow.types import DOUBLE
 STATEMENTS = [
     "CREATE STREAM s (ts TIMESTAMP, k STRING, v DECIMAL(20, 5) NOT NULL, life INTERVAL) "
     "FROM generator('ticks', rate => 250, share => 0.25, mark => X'00ff', on => TRUE, none => NULL) "
-    "TIMESTAMP BY ts, k SLACK 2 SECONDS LIFETIME BY life HEARTBEAT 5 SECONDS",
+    "TIMESTAMP BY ts, k SLACK 2 SECONDS LIFETIME BY life HEARTBEAT 5 SECONDS PUNCTUATION WHERE v < 0 BY k",
     "CREATE STREAM arrivals (k STRING) ARRIVAL",
     "CREATE TABLE t (k STRING, name STRING, since TIMESTAMP, PRIMARY KEY (k)) NON RETROACTIVE "
     "FROM csv('folder') EFFECTIVE BY since",
@@ -98,6 +107,14 @@ def test_entries_are_what_was_declared(tmp_path: Path) -> None:
     assert (odd.name, odd.primary_key) == ("odd name", ("group",))
     assert [query.name for query in catalog.entries(QueryEntry)] == ["q", "p"]
     assert catalog.statistics.rate("s") == 250.0
+
+
+def test_what_is_written_names_no_module_and_no_class(tmp_path: Path) -> None:
+    """So that a file or a class can be moved and renamed, and the folder is still read."""
+    filled(tmp_path).close()
+    written = journal(tmp_path).read_text()
+    classes = (StreamEntry, TableEntry, WindowEntry, QueryEntry, ColumnDefinition, Connector, Punctuation)
+    assert not [name for name in ("windrow", *(of.__name__ for of in classes)) if name in written]
 
 
 def test_windows_and_queries_are_planned_again(tmp_path: Path) -> None:

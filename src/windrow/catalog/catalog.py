@@ -55,7 +55,7 @@ class Catalog:
         self._put(entry)
         self._write({"put": encode(entry)})
 
-    def bound(self, entry: WindowEntry | QueryEntry) -> None:
+    def set_plan(self, entry: WindowEntry | QueryEntry) -> None:
         """Keep the plan of an entry that came from the folder without one."""
         self._entries[entry.name.lower()] = entry
 
@@ -69,8 +69,8 @@ class Catalog:
     @property
     def synopsis_memory(self) -> float:
         """In bytes."""
-        said = self._settings["synopsis_memory"]
-        return math.inf if said == UNLIMITED else parse_size(said)
+        size = self._settings["synopsis_memory"]
+        return math.inf if size == UNLIMITED else parse_size(size)
 
     def set(self, name: str, value: str) -> None:
         self._settings[name] = value

@@ -31,12 +31,12 @@ def _files(*options: str) -> tuple[ConnectorKind, ...]:
 
 
 MODES = ("changelog", "upsert", "snapshot")
-_TOLD = ("mode", "key")
+_OUTPUT = ("mode", "key")
 _RATE = (("timestamp", TIMESTAMP), ("value", BIGINT))  # Spark's names
 _SOCKET = (("value", STRING),)
-_EXPECTED = ("rate",)  # rows a second, for the planner
+_EXPECTED = ("rate",)  # rows per second, for the planner
 STREAM_SOURCES = _by_name(
-    *_files(*_EXPECTED, "max_files"),  # so many of them a micro-batch, on Spark
+    *_files(*_EXPECTED, "max_files"),  # so many of them in a micro-batch, on Spark
     ConnectorKind("generator", "generator('traffic', rate => 1000)", 1, 1, None),
     ConnectorKind("rate", "rate(rows_per_second => 1000)", 0, 0, ("rows_per_second", *_EXPECTED), _RATE),
     ConnectorKind("socket", "socket('host', 9999)", 2, 2, _EXPECTED, _SOCKET),
@@ -44,8 +44,8 @@ STREAM_SOURCES = _by_name(
 )
 TABLE_SOURCES = _by_name(*_files(), ConnectorKind("postgres", "postgres('host=... dbname=...', 'table')", 2, 2))
 SINKS = _by_name(
-    *_files(*_TOLD),
-    ConnectorKind("console", "console()", 0, 0, _TOLD),
-    ConnectorKind("memory", "memory()", 0, 1, _TOLD),
-    ConnectorKind("python", "python('module:function')", 1, 1, _TOLD),
+    *_files(*_OUTPUT),
+    ConnectorKind("console", "console()", 0, 0, _OUTPUT),
+    ConnectorKind("memory", "memory()", 0, 1, _OUTPUT),
+    ConnectorKind("python", "python('module:function')", 1, 1, _OUTPUT),
 )

@@ -56,15 +56,15 @@ class Journal:
     def rewrite(self, records: Iterable[Record]) -> None:
         """Replace everything by these records, in one step."""
         fresh = self._path.with_suffix(".new")
-        kept = [{"version": VERSION}, *records]
+        complete = [{"version": VERSION}, *records]
         with fresh.open("wb") as file:
-            file.writelines(_line(record) for record in kept)
+            file.writelines(_line(record) for record in complete)
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self._path)
         self._sync_folder()
         self._file.close()
-        self.records = kept
+        self.records = complete
         self._file = self._path.open("ab")
 
     def close(self) -> None:

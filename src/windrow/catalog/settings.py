@@ -24,7 +24,7 @@ class Setting:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """What can be written, as people are told."""
+        """What can be written, as messages say it."""
         return (*self.choices, "a size such as '64 MB'") if self.is_size else self.choices
 
     def accepts(self, value: str) -> bool:

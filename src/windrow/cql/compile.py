@@ -14,7 +14,7 @@ from windrow.plan.nodes import Node
 
 
 def statements(text: str, catalog: Catalog) -> Iterator[Statement]:
-    """The bound statements of a text. Carry each out before asking for the next."""
+    """The bound statements of a text. Apply each before asking for the next."""
     for tree in read(text):
         try:
             yield bind_statement(tree, catalog)
@@ -27,7 +27,7 @@ def statements(text: str, catalog: Catalog) -> Iterator[Statement]:
 
 def compile_query(text: str, catalog: Catalog) -> Node:
     """The plan of a text that is one query."""
-    found = list(statements(text, catalog))
-    if len(found) != 1 or not isinstance(found[0], Ask):
+    bound = list(statements(text, catalog))
+    if len(bound) != 1 or not isinstance(bound[0], Ask):
         raise CqlMeaningError("one SELECT is expected here", Span(0, len(text)), "write one query").locate(text)
-    return found[0].plan
+    return bound[0].plan

@@ -23,11 +23,11 @@ _TOKENS = {"AS": TokenType.ALIAS}
 
 class Cql(Dialect):
     class Tokenizer(tokens.Tokenizer):
-        QUOTES = ["'"]  # noqa: RUF012
-        IDENTIFIERS = ['"', "`"]  # noqa: RUF012
-        COMMENTS = ["--", ("/*", "*/")]  # noqa: RUF012
-        COMMANDS = set()  # noqa: RUF012
-        KEYWORDS = {  # noqa: RUF012
+        QUOTES = ["'"]
+        IDENTIFIERS = ['"', "`"]
+        COMMENTS = ["--", ("/*", "*/")]
+        COMMANDS = set()
+        KEYWORDS = {
             **{word: _TOKENS.get(word) or TokenType[word] for word in _WORDS},
             "GROUP BY": TokenType.GROUP_BY,
             "ORDER BY": TokenType.ORDER_BY,

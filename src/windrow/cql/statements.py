@@ -1,4 +1,4 @@
-"""Statements after binding: names looked up, types checked, ready to be carried out."""
+"""Statements after binding: names looked up, types checked, ready to run."""
 
 from __future__ import annotations
 

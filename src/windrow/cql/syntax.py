@@ -13,55 +13,55 @@ from windrow.errors import Span
 class WindowSyntax(exp.Expression):
     """`[...]` after a relation: `extent` and `slide` are those of plan.windows, columns are still names."""
 
-    arg_types = {"extent": True, "slide": False, "internal": False, "partition": False, "predicate": False}  # noqa: RUF012
+    arg_types = {"extent": True, "slide": False, "internal": False, "partition": False, "predicate": False}
 
 
 class Relation(exp.Expression):
     """A name or a query in FROM, with window and alias."""
 
-    arg_types = {"this": True, "window": False, "alias": False}  # noqa: RUF012
+    arg_types = {"this": True, "window": False, "alias": False}
 
 
 class JoinSyntax(exp.Expression):
     """Two FROM items; `kind` is INNER, LEFT, RIGHT, FULL or CROSS."""
 
-    arg_types = {"this": True, "expression": True, "kind": True, "on": False, "using": False}  # noqa: RUF012
+    arg_types = {"this": True, "expression": True, "kind": True, "on": False, "using": False}
 
 
 class OutputSyntax(exp.Expression):
     """ISTREAM, DSTREAM, RSTREAM or WSTREAM before a select list."""
 
-    arg_types = {"this": True, "restore": False, "window": False}  # noqa: RUF012
+    arg_types = {"this": True, "restore": False, "window": False}
 
 
 class WindowedCall(exp.Expression):
     """`WSTREAM(aggregate)[...]` inside an aggregate."""
 
-    arg_types = {"this": True, "window": True}  # noqa: RUF012
+    arg_types = {"this": True, "window": True}
 
 
 class TypedLiteral(exp.Expression):
     """`TIMESTAMP '...'`, `DATE '...'` and intervals; the value is ready."""
 
-    arg_types = {"this": True, "type": True}  # noqa: RUF012
+    arg_types = {"this": True, "type": True}
 
 
 class CastSyntax(exp.Expression):
-    arg_types = {"this": True, "type": True, "safe": False}  # noqa: RUF012
+    arg_types = {"this": True, "type": True, "safe": False}
 
 
 class ConnectorSyntax(exp.Expression):
     """`parquet('folder', option => value)`."""
 
-    arg_types = {"this": True, "arguments": False, "options": False}  # noqa: RUF012
+    arg_types = {"this": True, "arguments": False, "options": False}
 
 
 class ColumnSyntax(exp.Expression):
-    arg_types = {"this": True, "type": True, "nullable": False, "primary": False}  # noqa: RUF012
+    arg_types = {"this": True, "type": True, "nullable": False, "primary": False}
 
 
 class CreateStream(exp.Expression):
-    arg_types = {  # noqa: RUF012
+    arg_types = {
         "this": True,
         "columns": True,
         "primary_key": False,
@@ -78,11 +78,11 @@ class CreateStream(exp.Expression):
 class PunctuationSyntax(exp.Expression):
     """`PUNCTUATION [WHERE condition] [BY columns]`."""
 
-    arg_types = {"where": False, "by": False}  # noqa: RUF012
+    arg_types = {"where": False, "by": False}
 
 
 class CreateTable(exp.Expression):
-    arg_types = {  # noqa: RUF012
+    arg_types = {
         "this": True,
         "columns": True,
         "primary_key": False,
@@ -93,17 +93,17 @@ class CreateTable(exp.Expression):
 
 
 class CreateWindow(exp.Expression):
-    arg_types = {"this": True, "query": True}  # noqa: RUF012
+    arg_types = {"this": True, "query": True}
 
 
 class CreateQuery(exp.Expression):
-    arg_types = {"this": True, "query": True, "refresh": False, "sink": False}  # noqa: RUF012
+    arg_types = {"this": True, "query": True, "refresh": False, "sink": False}
 
 
 class Change(exp.Expression):
     """INSERT, UPDATE or DELETE on a table, with its effect time when one is written."""
 
-    arg_types = {  # noqa: RUF012
+    arg_types = {
         "this": True,
         "kind": True,
         "columns": False,
@@ -115,25 +115,25 @@ class Change(exp.Expression):
 
 
 class DropSyntax(exp.Expression):
-    arg_types = {"this": True, "kind": True, "if_exists": False}  # noqa: RUF012
+    arg_types = {"this": True, "kind": True, "if_exists": False}
 
 
 class ShowSyntax(exp.Expression):
-    arg_types = {"this": True}  # noqa: RUF012
+    arg_types = {"this": True}
 
 
 class DescribeSyntax(exp.Expression):
-    arg_types = {"this": True}  # noqa: RUF012
+    arg_types = {"this": True}
 
 
 class ExplainSyntax(exp.Expression):
     """`this` is a query or the name of one; `format` is TREE, JSON, PICTURE or nothing."""
 
-    arg_types = {"this": True, "format": False}  # noqa: RUF012
+    arg_types = {"this": True, "format": False}
 
 
 class SetSyntax(exp.Expression):
-    arg_types = {"this": True, "value": True}  # noqa: RUF012
+    arg_types = {"this": True, "value": True}
 
 
 def span_of(node: exp.Expr | None) -> Span | None:

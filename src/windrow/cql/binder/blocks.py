@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from windrow.catalog import Catalog
-from windrow.cql.binder.expressions import Aggregates, ExpressionBinder
+from windrow.cql.binder.calls import Aggregates
+from windrow.cql.binder.expressions import ExpressionBinder
 from windrow.cql.binder.nested_output import as_subquery, nested_outputs
 from windrow.cql.binder.output_columns import Item, named_columns, position, positions
 from windrow.cql.binder.relations import FromBinder

@@ -9,34 +9,25 @@ from typing import Any
 from sqlglot import exp
 
 from windrow.catalog import Catalog
+from windrow.cql.binder.calls import Aggregates, bind_call
+from windrow.cql.binder.casts import can_cast, cast_hint
 from windrow.cql.binder.constants import read_as_time, read_number
 from windrow.cql.binder.scope import Scope
 from windrow.cql.syntax import CastSyntax, TypedLiteral, WindowedCall, span_of
-from windrow.errors import CqlError, CqlMeaningError, CqlNameError, CqlTypeError, Span, nearest
-from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES, DISTINCT_ALLOWED, aggregate_call
+from windrow.errors import CqlMeaningError, CqlNameError, CqlTypeError, Span
 from windrow.plan.expressions import (
-    AggregateCall,
     Call,
     Case,
     Cast,
-    Column,
     Expression,
     Literal,
-    NamedAggregate,
     columns_of,
 )
-from windrow.plan.functions import ALIASES, FUNCTIONS, TIME_PARTS, SignatureError, call, promoted, scalar_names
-from windrow.plan.user_aggregate import UserAggregate
+from windrow.plan.functions import SignatureError, call, promoted
 from windrow.types import (
-    BINARY,
     BOOLEAN,
-    DATE,
     NULL,
     STRING,
-    TIMESTAMP,
-    Type,
-    common_type,
-    is_numeric,
 )
 
 _OPERATORS: dict[type[exp.Expr], str] = {
@@ -54,42 +45,35 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.DPipe: "||",
     exp.NullSafeNEQ: "IS DISTINCT FROM",
 }
-_CLOCK_FUNCTIONS = frozenset({"NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "GETDATE", "RAND", "RANDOM", "UUID"})
-_AGGREGATE_HINTS = {
-    "WHERE": "filter groups with HAVING, or aggregate in a sub-query in FROM",
-    "ORDER BY": "select it under a name, and order by that name",
-    "INSERT": "write a constant",
-    "UPDATE": "write an expression over the columns of the row",
-    "DELETE": "write a condition over the columns of the row",
-    "an option": "write a constant",
-}
 _COMPARES = frozenset({"=", "<>", "<", "<=", ">", ">=", "IN", "IS DISTINCT FROM"})
+_MEMBERSHIP = "it stands in WHERE or HAVING, joined to other conditions by AND; for OR write UNION"
+_UNKNOWN = (
+    "this operator is not part of CQL",
+    "CQL has + - * / % ||, comparisons, AND, OR, NOT, IN, LIKE, BETWEEN, IS and CASE",
+)
+_REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.Star: ("* cannot stand in an expression", "it goes with SELECT and COUNT"),
+    exp.Exists: ("EXISTS cannot stand here", _MEMBERSHIP),
+    exp.Subquery: (
+        "a sub-query cannot stand in an expression",
+        "put it into FROM and join it, or use IN or EXISTS",
+    ),
+    WindowedCall: (
+        "WSTREAM(...)[...] stands inside one aggregate of a select list",
+        "write SUM(WSTREAM(SUM(a))[ROWS 10]), the only column of its SELECT",
+    ),
+}
 MAX_DEPTH = 120  # of one expression; more is refused before Python's own limit is reached
-
-
-class Aggregates:
-    """The aggregates of one block, each once, named in the order in which they are met."""
-
-    def __init__(self) -> None:
-        self.calls: dict[AggregateCall, str] = {}
-
-    def column(self, aggregate: AggregateCall) -> Column:
-        name = self.calls.setdefault(aggregate, f"_aggregate{len(self.calls) + 1}")
-        return Column(name, aggregate.type)
-
-    @property
-    def named(self) -> tuple[NamedAggregate, ...]:
-        return tuple(NamedAggregate(name, aggregate) for aggregate, name in self.calls.items())
 
 
 class ExpressionBinder:
     """Binds the expressions of one clause; `aggregates` is None where aggregates are not allowed."""
 
     def __init__(self, catalog: Catalog, scope: Scope, clause: str, aggregates: Aggregates | None = None) -> None:
-        self._catalog = catalog
+        self.catalog = catalog
         self._scope = scope
-        self._clause = clause
-        self._aggregates = aggregates
+        self.clause = clause
+        self.aggregates = aggregates
         self._depth = 0
         self.places: dict[str, Span | None] = {}  # where each column was last seen, for later errors
 
@@ -114,20 +98,24 @@ class ExpressionBinder:
         bound = self.bind(node)
         if bound.type not in (BOOLEAN, NULL):
             hint = "write a comparison, such as x > 0"
-            raise CqlTypeError(f"{after or self._clause} needs a condition, this is {bound.type}", span_of(node), hint)
+            raise CqlTypeError(f"{after or self.clause} needs a condition, this is {bound.type}", span_of(node), hint)
         return bound
+
+    def of_rows(self, clause: str) -> ExpressionBinder:
+        """Over the same columns, where aggregates are not allowed."""
+        return ExpressionBinder(self.catalog, self._scope, clause)
 
     def _dispatch(self, node: exp.Expr) -> Expression:
         operator = _OPERATORS.get(type(node))
         if operator is not None:
-            return self._call(operator, [self.bind(node.this), self.bind(node.expression)], node)
+            return self.typed_call(operator, [self.bind(node.this), self.bind(node.expression)], node)
         handler = _HANDLERS.get(type(node))
         if handler is None:
-            hint = "CQL has + - * / % ||, comparisons, AND, OR, NOT, IN, LIKE, BETWEEN, IS and CASE"
-            raise CqlMeaningError("this operator is not part of CQL", span_of(node), hint)
+            message, hint = _REFUSED.get(type(node), _UNKNOWN)
+            raise CqlMeaningError(message, span_of(node), hint)
         return handler(self, node)
 
-    def _call(self, name: str, arguments: Sequence[Expression], node: exp.Expr) -> Call:
+    def typed_call(self, name: str, arguments: Sequence[Expression], node: exp.Expr) -> Call:
         """A typed call; strings written beside times are read as times."""
         if name in _COMPARES or name in ("+", "-"):
             arguments = [read_as_time(argument, arguments, span_of(node)) for argument in arguments]
@@ -144,9 +132,6 @@ class ExpressionBinder:
             raise
         self.places.update(dict.fromkeys(columns_of(column), span_of(node)))
         return column
-
-    def _star(self, node: exp.Star) -> Expression:
-        raise CqlMeaningError("* cannot stand in an expression", span_of(node), "it goes with SELECT and COUNT")
 
     def _literal(self, node: exp.Literal) -> Expression:
         return Literal(node.this, STRING) if node.is_string else read_number(node)
@@ -182,7 +167,9 @@ class ExpressionBinder:
         return call(name, *parts)
 
     def _null_safe_equal(self, node: exp.NullSafeEQ) -> Expression:
-        return call("NOT", self._call("IS DISTINCT FROM", [self.bind(node.this), self.bind(node.expression)], node))
+        return call(
+            "NOT", self.typed_call("IS DISTINCT FROM", [self.bind(node.this), self.bind(node.expression)], node)
+        )
 
     def _is(self, node: exp.Is) -> Expression:
         value = self.bind(node.this)
@@ -197,20 +184,13 @@ class ExpressionBinder:
     def _between(self, node: exp.Between) -> Expression:
         value = self.bind(node.this)
         low, high = self.bind(node.args["low"]), self.bind(node.args["high"])
-        return call("AND", self._call(">=", [value, low], node), self._call("<=", [value, high], node))
+        return call("AND", self.typed_call(">=", [value, low], node), self.typed_call("<=", [value, high], node))
 
     def _in(self, node: exp.In) -> Expression:
         if node.args.get("query") is not None:
-            raise _misplaced_subquery("IN (SELECT ...)", node)
+            raise CqlMeaningError("IN (SELECT ...) cannot stand here", span_of(node), _MEMBERSHIP)
         values = [self.bind(value) for value in node.expressions]
-        return self._call("IN", [self.bind(node.this), *values], node)
-
-    def _exists(self, node: exp.Exists) -> Expression:
-        raise _misplaced_subquery("EXISTS", node)
-
-    def _subquery(self, node: exp.Subquery) -> Expression:
-        hint = "put it into FROM and join it, or use IN or EXISTS"
-        raise CqlMeaningError("a sub-query cannot stand in an expression", span_of(node), hint)
+        return self.typed_call("IN", [self.bind(node.this), *values], node)
 
     def _case(self, node: exp.Case) -> Expression:
         subject = node.args.get("this")
@@ -226,85 +206,20 @@ class ExpressionBinder:
         return Case(tuple(branches), otherwise, of)
 
     def _case_equal(self, subject: exp.Expr, value: exp.Expr, node: exp.Case) -> Expression:
-        return self._call("=", [self.bind(subject), self.bind(value)], node)
+        return self.typed_call("=", [self.bind(subject), self.bind(value)], node)
 
     def _cast(self, node: CastSyntax) -> Expression:
         value, of = self.bind(node.this), node.args["type"]
         if value.type == of:
             return value
-        if not _can_cast(value.type, of):
-            raise CqlTypeError(f"{value.type} cannot be cast to {of}", span_of(node), _cast_hint(value.type, of))
+        if not can_cast(value.type, of):
+            raise CqlTypeError(f"{value.type} cannot be cast to {of}", span_of(node), cast_hint(value.type, of))
         return Cast(value, of)
-
-    def _windowed_call(self, node: WindowedCall) -> Expression:
-        hint = "write SUM(WSTREAM(SUM(a))[ROWS 10]), the only column of its SELECT"
-        raise CqlMeaningError("WSTREAM(...)[...] stands inside one aggregate of a select list", span_of(node), hint)
-
-    def _function(self, node: exp.Anonymous) -> Expression:
-        name = node.name.upper()
-        aggregate = AGGREGATE_ALIASES.get(name, name)
-        if aggregate in AGGREGATES or name in self._catalog.aggregates:
-            return self._aggregate(aggregate, node)
-        name = ALIASES.get(name, name)
-        if name not in FUNCTIONS or name not in scalar_names():
-            raise self._unknown_function(node)
-        if any(isinstance(argument, exp.Distinct) for argument in node.expressions):
-            raise CqlMeaningError(f"DISTINCT has no meaning in {name}", span_of(node), "it goes with aggregates")
-        arguments = [self.bind(argument) for argument in node.expressions]
-        if name in ("EXTRACT", "DATE_TRUNC"):
-            arguments = _with_time_part(name, arguments, node)
-        return self._call(name, arguments, node)
-
-    def _unknown_function(self, node: exp.Anonymous) -> CqlError:
-        name = node.name.upper()
-        if name in _CLOCK_FUNCTIONS:
-            hint = "an answer depends on the rows alone; use their timestamps and [RANGE ...]"
-            return CqlMeaningError(f"{name}() is different each time it is asked", span_of(node), hint)
-        if name in ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM"):
-            return CqlMeaningError(
-                f"{name} stands right after SELECT", span_of(node), f"write SELECT {name} a, b FROM ..."
-            )
-        known = [*scalar_names(), *ALIASES, *AGGREGATES, *AGGREGATE_ALIASES, *self._catalog.aggregates]
-        return CqlNameError(f"there is no function {node.name}", span_of(node), nearest(name, known, "functions"))
-
-    def _aggregate(self, name: str, node: exp.Anonymous) -> Expression:
-        if self._aggregates is None:
-            hint = _AGGREGATE_HINTS.get(self._clause, "aggregate in a sub-query in FROM")
-            raise CqlMeaningError(f"{name} is an aggregate and cannot stand in {self._clause}", span_of(node), hint)
-        arguments, distinct = self._aggregate_arguments(name, node)
-        inner = ExpressionBinder(self._catalog, self._scope, f"the arguments of {name}")
-        bound = [inner.bind(argument) for argument in arguments]
-        if name in self._catalog.aggregates:
-            return self._aggregates.column(_user_defined(self._catalog.aggregates[name], bound, node))
-        try:
-            return self._aggregates.column(aggregate_call(name, bound, distinct))
-        except SignatureError as error:
-            raise CqlTypeError(
-                f"{name}: {error}", span_of(node), error.hint or f"write {AGGREGATES[name].usage}"
-            ) from None
-
-    def _aggregate_arguments(self, name: str, node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
-        arguments = list(node.expressions)
-        counts_rows = name in AGGREGATES and AGGREGATES[name].counts_rows
-        if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
-            if not counts_rows:
-                raise CqlTypeError(f"{name}(*) has no meaning", span_of(node), f"write {name}(column)")
-            return [], False
-        if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
-            if name not in DISTINCT_ALLOWED:
-                hint = f"DISTINCT goes with {', '.join(sorted(DISTINCT_ALLOWED))}"
-                raise CqlTypeError(f"{name} takes no DISTINCT", span_of(node), hint)
-            # Where repeats do not matter: one way to say the same thing.
-            return list(arguments[0].expressions), AGGREGATES[name].duplicate_sensitive
-        if counts_rows and not arguments:
-            raise CqlTypeError(f"{name}() counts nothing", span_of(node), f"write {name}(*) or {name}(column)")
-        return arguments, False
 
 
 _Handler = Callable[["ExpressionBinder", Any], Expression]
 _HANDLERS: dict[type[exp.Expr], _Handler] = {
     exp.Column: ExpressionBinder._column,
-    exp.Star: ExpressionBinder._star,
     exp.Literal: ExpressionBinder._literal,
     TypedLiteral: ExpressionBinder._typed,
     exp.Boolean: ExpressionBinder._boolean,
@@ -319,12 +234,9 @@ _HANDLERS: dict[type[exp.Expr], _Handler] = {
     exp.Like: ExpressionBinder._like,
     exp.Between: ExpressionBinder._between,
     exp.In: ExpressionBinder._in,
-    exp.Exists: ExpressionBinder._exists,
-    exp.Subquery: ExpressionBinder._subquery,
     exp.Case: ExpressionBinder._case,
-    exp.Anonymous: ExpressionBinder._function,
+    exp.Anonymous: bind_call,
     CastSyntax: ExpressionBinder._cast,
-    WindowedCall: ExpressionBinder._windowed_call,
 }
 
 
@@ -341,47 +253,3 @@ def flattened(node: exp.Expr) -> list[exp.Expr]:
         else:
             parts.append(current)
     return parts
-
-
-def _with_time_part(name: str, arguments: list[Expression], node: exp.Anonymous) -> list[Expression]:
-    part = arguments[0] if arguments else None
-    if not isinstance(part, Literal) or str(part.value).upper() not in TIME_PARTS:
-        given = repr(part.value) if isinstance(part, Literal) else "the first argument"
-        hint = f"the parts are {', '.join(TIME_PARTS)}"
-        raise CqlTypeError(f"{name}: {given} is not a part of a time", span_of(node), hint)
-    return [Literal(str(part.value).upper(), STRING), *arguments[1:]]
-
-
-def _user_defined(entry: UserAggregate, arguments: Sequence[Expression], node: exp.Anonymous) -> AggregateCall:
-    usage = f"{entry.name}({', '.join(map(str, entry.arguments))})"
-    if len(arguments) != len(entry.arguments):
-        raise CqlTypeError(f"{entry.name} takes {len(entry.arguments)} arguments", span_of(node), f"write {usage}")
-    for argument, wanted in zip(arguments, entry.arguments, strict=True):
-        if common_type(argument.type, wanted) != wanted:
-            raise CqlTypeError(f"{entry.name} takes {wanted}, this is {argument.type}", span_of(node), f"write {usage}")
-    return AggregateCall(entry.name, tuple(arguments), entry.result, user=entry)
-
-
-def _misplaced_subquery(what: str, node: exp.Expr) -> CqlMeaningError:
-    hint = "it stands in WHERE or HAVING, joined to other conditions by AND; for OR write UNION"
-    return CqlMeaningError(f"{what} cannot stand here", span_of(node), hint)
-
-
-def _cast_hint(source: Type, target: Type) -> str:
-    if source == TIMESTAMP and is_numeric(target):
-        return "write UNIX_MICROS(time) for its microseconds since 1970"
-    if is_numeric(source) and target == TIMESTAMP:
-        return "write TIMESTAMP_MICROS(number) for microseconds since 1970"
-    return "numbers, texts and BOOLEAN can be cast to each other, and DATE to TIMESTAMP and back"
-
-
-def _can_cast(source: Type, target: Type) -> bool:
-    if source == NULL or target == STRING:
-        return True
-    if source == STRING:
-        return target != BINARY
-    if is_numeric(source):
-        return is_numeric(target) or target == BOOLEAN
-    if source == BOOLEAN:
-        return is_numeric(target)
-    return {source, target} == {DATE, TIMESTAMP}

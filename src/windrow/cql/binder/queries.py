@@ -7,12 +7,10 @@ from sqlglot import exp
 from windrow.catalog import Catalog
 from windrow.cql.binder.blocks import BlockBinder
 from windrow.cql.binder.expressions import ExpressionBinder
-from windrow.cql.binder.frequent import check_frequent
-from windrow.cql.binder.internal import check_internal, check_output_window
 from windrow.cql.binder.output_columns import aligned, position, positions
+from windrow.cql.binder.rules import RULES
+from windrow.cql.binder.rules.internal import check_internal, check_output_window
 from windrow.cql.binder.scope import RelationScope, Scope
-from windrow.cql.binder.slides import check_slides
-from windrow.cql.binder.tables import check_tables
 from windrow.cql.syntax import OutputSyntax, Relation, WindowSyntax, span_of
 from windrow.errors import CqlMeaningError, CqlNameError
 from windrow.plan.analysis.internal import has_internal
@@ -33,8 +31,6 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.windows import Range, Rows, Window
 
-MAX_DEPTH = 120  # of a plan; more is refused before Python's own limit is reached
-
 
 class QueryBinder:
     """Binds one query with everything in it; `uses` collects the names it reads."""
@@ -48,10 +44,8 @@ class QueryBinder:
     def bind(self, tree: exp.Expr) -> Node:
         """The plan of a whole query, checked."""
         plan = self.nested(tree, internal=False)
-        _check_depth(plan, tree)
-        check_slides(plan, tree)
-        check_tables(plan, tree)
-        check_frequent(plan, tree)
+        for check in RULES:
+            check(plan, tree)
         return plan
 
     def block(self, internal: bool) -> BlockBinder:
@@ -170,17 +164,6 @@ class QueryBinder:
             raise CqlMeaningError("an output window is ROWS n or RANGE t", span_of(syntax), hint)
         window = Window(extent)
         return Windowed(AppendOnly(plan), window)
-
-
-def _check_depth(plan: Node, tree: exp.Expr) -> None:
-    """Refuse a plan that analyses and rewrites could not walk down to its leaves."""
-    waiting = [(plan, 1)]
-    while waiting:
-        node, depth = waiting.pop()
-        if depth > MAX_DEPTH:
-            hint = "join or unite fewer relations in one query"
-            raise CqlMeaningError(f"more than {MAX_DEPTH} operators stand above each other", span_of(tree), hint)
-        waiting.extend((below, depth + 1) for below in node.inputs)
 
 
 def _internal_window(tree: exp.Expr) -> WindowSyntax | None:

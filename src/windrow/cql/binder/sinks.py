@@ -1,4 +1,4 @@
-"""Binding INTO: the form in which a sink gets what a query tells has to be one that the query has."""
+"""Binding INTO: the form in which a sink gets what a query emits has to be one that the query has."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_sink(plan: Node, connector: Connector, sink: exp.Expr) -> None:
         raise CqlMeaningError(f"{mode!r} is not a mode of a sink", spans["mode"], f"modes: {', '.join(MODES)}")
     if mode not in (None, "changelog") and isinstance(plan, OutputStream) and plan.kind is not OutputKind.RSTREAM:
         hint = f"leave mode out, or leave {plan.kind.value} out to write the answer"
-        raise CqlMeaningError(f"what {plan.kind.value} tells never changes again", spans["mode"], hint)
+        raise CqlMeaningError(f"what {plan.kind.value} emits never changes again", spans["mode"], hint)
     if mode == "upsert":
         _check_key(plan, key, spans.get("key", spans["mode"]))
     elif key is not None:
@@ -33,7 +33,7 @@ def check_sink(plan: Node, connector: Connector, sink: exp.Expr) -> None:
 
 
 def _check_key(plan: Node, key: object, span: Span | None) -> None:
-    """Upserts are told by a key: no two results that are alive at once may share it."""
+    """Upserts are emitted by key: no two results that are alive at once may share it."""
     if chosen_key(plan, key) is not None:
         return
     known = " or ".join(sorted(f"'{', '.join(sorted(columns))}'" for columns in keys(plan)))

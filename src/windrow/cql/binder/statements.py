@@ -155,7 +155,7 @@ def _check_lookup(tree: exp.Expr, plan: Node) -> None:
         raise CqlMeaningError(form.why, span_of(tree.args["query"]), form.hint)
     if tree.args.get("sink") is not None:
         hint = "leave INTO out and ask for the answer, or leave REFRESH ON LOOKUP out"
-        raise CqlMeaningError("a query that is looked up tells nothing by itself", span_of(tree.args["sink"]), hint)
+        raise CqlMeaningError("a query that is looked up emits nothing by itself", span_of(tree.args["sink"]), hint)
 
 
 def _uses(binder: QueryBinder) -> tuple[str, ...]:

@@ -12,7 +12,8 @@ from typing import NoReturn
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from windrow.cql.grammar.words import NAME_TOKENS, WordGrammar
+from windrow.cql.grammar.values import ValueGrammar
+from windrow.cql.grammar.words import NAME_TOKENS
 from windrow.cql.syntax import CastSyntax, TypedLiteral
 from windrow.errors import CqlSyntaxError
 from windrow.plan.printer import RESERVED
@@ -25,7 +26,7 @@ _EXPRESSION = "write a column, a constant, a call or something in parentheses"
 MAX_NESTING = 40  # of atoms in each other; more is refused before Python's own limit is reached
 
 
-class ExpressionGrammar(WordGrammar):
+class ExpressionGrammar(ValueGrammar):
     """Reads expressions."""
 
     def condition(self) -> exp.Expr:
@@ -98,7 +99,7 @@ class ExpressionGrammar(WordGrammar):
             hint = f'{_EXPRESSION}; a column called {first.text.lower()} is written "{first.text.lower()}"'
         if self._prev and self._prev.text == first.text and first.text in _DOUBLED:
             hint = _DOUBLED[first.text]
-        self.fail(f"an expression is missing, here is {self.found}", hint)
+        self.fail(f"an expression is missing, here is {self.present}", hint)
 
     CALL_TOKENS = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.LEFT, TokenType.RIGHT})
 
@@ -136,7 +137,7 @@ class ExpressionGrammar(WordGrammar):
     def _identifier(self) -> exp.Identifier:
         token = self._curr
         if not token or token.token_type not in NAME_TOKENS:
-            self.fail(f"a column is missing after the dot, here is {self.found}", "write alias.column or alias.*")
+            self.fail(f"a column is missing after the dot, here is {self.present}", "write alias.column or alias.*")
         self._advance()
         quoted = token.token_type == TokenType.IDENTIFIER
         return self.expression(exp.Identifier(this=token.text, quoted=quoted), token)
@@ -150,7 +151,7 @@ class ExpressionGrammar(WordGrammar):
             self.expect("THEN", "the condition", _CASE)
             branches.append(exp.If(this=when, true=self.condition()))
         if not branches:
-            self.fail(f"WHEN is missing after CASE, here is {self.found}", f"write {_CASE}")
+            self.fail(f"WHEN is missing after CASE, here is {self.present}", f"write {_CASE}")
         default = self.condition() if self._match(TokenType.ELSE) else None
         self.expect("END", "CASE", _CASE)
         return self.at(exp.Case(this=subject, ifs=branches, default=default), first)
@@ -180,7 +181,7 @@ class ExpressionGrammar(WordGrammar):
         token = self._curr
         if not token or token.token_type != TokenType.VAR:
             self.fail(
-                f"a part of a time is missing after EXTRACT(, here is {self.found}", "write EXTRACT(HOUR FROM ts)"
+                f"a part of a time is missing after EXTRACT(, here is {self.present}", "write EXTRACT(HOUR FROM ts)"
             )
         self._advance()
         return self.expression(exp.Literal.string(token.text.upper()), token)
@@ -218,7 +219,7 @@ class ExpressionGrammar(WordGrammar):
         self._advance()
         self.expect("(", "EXISTS", "EXISTS (SELECT ...)")
         if not self.at_query():
-            self.fail(f"a sub-query is missing after EXISTS (, here is {self.found}", "write EXISTS (SELECT ...)")
+            self.fail(f"a sub-query is missing after EXISTS (, here is {self.present}", "write EXISTS (SELECT ...)")
         query = self.query()
         self.close("the sub-query")
         return self.at(exp.Exists(this=query), first)
@@ -243,7 +244,7 @@ class ExpressionGrammar(WordGrammar):
             kind = exp.NullSafeEQ if negated else exp.NullSafeNEQ
             return self.expression(kind(this=this, expression=self._parse_bitwise()))
         if not self._curr or self._curr.token_type not in (TokenType.NULL, TokenType.TRUE, TokenType.FALSE):
-            message = f"after IS comes NULL, TRUE, FALSE or DISTINCT FROM, here is {self.found}"
+            message = f"after IS comes NULL, TRUE, FALSE or DISTINCT FROM, here is {self.present}"
             self.fail(message, "compare values with =")
         node = self.expression(exp.Is(this=this, expression=self._parse_type()))
         return self.expression(exp.Not(this=node)) if negated else node
@@ -253,9 +254,9 @@ class ExpressionGrammar(WordGrammar):
         index = self._index
         while self._curr and self._curr.token_type == TokenType.L_PAREN:
             self._advance()
-        found = bool(self._curr) and self._curr.token_type in (TokenType.SELECT, TokenType.WITH)
+        starts = bool(self._curr) and self._curr.token_type in (TokenType.SELECT, TokenType.WITH)
         self._retreat(index)
-        return found
+        return starts
 
     def query(self) -> exp.Expr:
         """A query; the grammar of queries says how."""

@@ -90,7 +90,7 @@ class QueryGrammar(WindowGrammar):
     def _select(self) -> exp.Expr:
         first = self._curr
         if not self._match(TokenType.SELECT):
-            self.fail(f"SELECT is missing, here is {self.found}", "a query is SELECT ... FROM ...")
+            self.fail(f"SELECT is missing, here is {self.present}", "a query is SELECT ... FROM ...")
         node = exp.Select(expressions=[])
         self._output(node)
         self._match(TokenType.ALL)
@@ -107,9 +107,9 @@ class QueryGrammar(WindowGrammar):
 
     def _missing_from(self) -> None:
         if self._curr and self._curr.token_type in (*NAME_TOKENS, TokenType.ALIAS):
-            self.fail(f"{self.found} cannot stand here", "columns are separated by commas, aliases written with AS")
+            self.fail(f"{self.present} cannot stand here", "columns are separated by commas, aliases written with AS")
         hint = self.stray_hint() or "a query reads at least one stream, window or table"
-        self.fail(f"FROM is missing, here is {self.found}", hint)
+        self.fail(f"FROM is missing, here is {self.present}", hint)
 
     def _output(self, node: exp.Select) -> None:
         """`ISTREAM`, `RSTREAM RESTORE`, `WSTREAM [ROWS 10]`, or the thesis's spelling `Rstream-restore(...)`."""
@@ -220,7 +220,9 @@ class QueryGrammar(WindowGrammar):
                 join.set("using", self.listed(lambda: self.name("a column")))
                 self.close("the columns of USING")
             elif kind != "CROSS":
-                self.fail(f"ON is missing after {kind} JOIN, here is {self.found}", "write JOIN t ON s.k = t.k", first)
+                self.fail(
+                    f"ON is missing after {kind} JOIN, here is {self.present}", "write JOIN t ON s.k = t.k", first
+                )
             node = join
         if self.ahead("NATURAL"):
             self.fail("NATURAL JOIN is not part of CQL", "name the columns: JOIN t ON s.k = t.k")

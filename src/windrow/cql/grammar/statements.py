@@ -5,10 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from windrow.cql.grammar.queries import QueryGrammar
+from windrow.cql.grammar.changes import ChangeGrammar
 from windrow.cql.grammar.words import NAME_TOKENS
 from windrow.cql.syntax import (
-    Change,
     ColumnSyntax,
     ConnectorSyntax,
     CreateQuery,
@@ -31,7 +30,7 @@ _REFRESHES = (("EXACT",), ("BEST", "EFFORT"), ("ON", "LOOKUP"))
 STATEMENTS = ("CREATE", "DROP", "SELECT", "INSERT", "UPDATE", "DELETE", "SHOW", "DESCRIBE", "EXPLAIN", "SET", "WITH")
 
 
-class StatementGrammar(QueryGrammar):
+class StatementGrammar(ChangeGrammar):
     def _parse_statement(self) -> exp.Expr | None:
         first = self._curr
         if not first or self._match(TokenType.SEMICOLON):  # sqlglot hands over a semicolon that has a comment
@@ -50,7 +49,7 @@ class StatementGrammar(QueryGrammar):
             "SET": self._set,
         }.get(first.text.upper())
         if read is None:
-            self.fail(f"{self.found} does not begin a statement", nearest(first.text, STATEMENTS, "statements"))
+            self.fail(f"{self.present} does not begin a statement", nearest(first.text, STATEMENTS, "statements"))
         self._advance()
         return self.at(read(), first)
 
@@ -66,7 +65,7 @@ class StatementGrammar(QueryGrammar):
         if self.word("QUERY"):
             return self._create_query()
         hint = f"write CREATE with one of {', '.join(KINDS)}"
-        self.fail(f"{self.found} cannot be created" if self._curr else "CREATE stands alone", hint)
+        self.fail(f"{self.present} cannot be created" if self._curr else "CREATE stands alone", hint)
 
     def _create_stream(self) -> exp.Expr:
         node = CreateStream(this=self.name("the stream"), columns=self._columns("stream"))
@@ -91,7 +90,7 @@ class StatementGrammar(QueryGrammar):
                 node.append("punctuations", self._punctuation(word))
             else:
                 clauses = ("TIMESTAMP BY", "ARRIVAL", "SLACK", "LIFETIME BY", "HEARTBEAT", "PUNCTUATION", "FROM")
-                self.fail(f"{self.found} is not a clause of CREATE STREAM", nearest(word.text, clauses, "clauses"))
+                self.fail(f"{self.present} is not a clause of CREATE STREAM", nearest(word.text, clauses, "clauses"))
         return node
 
     def _pause(self, after: str) -> int:
@@ -116,7 +115,7 @@ class StatementGrammar(QueryGrammar):
             node.set("by", self.listed(lambda: self.name("a column")))
         if not node.args:
             hint = "write PUNCTUATION WHERE condition BY column, or without BY for rows that end the time before them"
-            self.fail(f"WHERE or BY is missing after PUNCTUATION, here is {self.found}", hint)
+            self.fail(f"WHERE or BY is missing after PUNCTUATION, here is {self.present}", hint)
         self.at(node, first)
         return node
 
@@ -140,7 +139,9 @@ class StatementGrammar(QueryGrammar):
                 self._once(node, "effective", self.name("a column"), word)
             else:
                 clauses = ("NON RETROACTIVE", "FROM", "EFFECTIVE BY")
-                self.fail(f"{self.found} is not a clause of CREATE TABLE", nearest(self._curr.text, clauses, "clauses"))
+                self.fail(
+                    f"{self.present} is not a clause of CREATE TABLE", nearest(self._curr.text, clauses, "clauses")
+                )
         return node
 
     def _create_query(self) -> exp.Expr:
@@ -154,7 +155,7 @@ class StatementGrammar(QueryGrammar):
             elif self._match(TokenType.INTO):
                 self._once(node, "sink", self._connector("a sink"), word)
             else:
-                self.fail(f"{self.found} cannot stand after the query", "after the query come REFRESH and INTO")
+                self.fail(f"{self.present} cannot stand after the query", "after the query come REFRESH and INTO")
         return node
 
     def _refresh(self) -> str:
@@ -162,13 +163,13 @@ class StatementGrammar(QueryGrammar):
             if self.word(*words):
                 return " ".join(words).lower()
         hint = "write REFRESH EXACT, REFRESH BEST EFFORT or REFRESH ON LOOKUP"
-        self.fail(f"EXACT, BEST EFFORT or ON LOOKUP is missing after REFRESH, here is {self.found}", hint)
+        self.fail(f"EXACT, BEST EFFORT or ON LOOKUP is missing after REFRESH, here is {self.present}", hint)
 
     def _columns(self, kind: str) -> list[ColumnSyntax]:
         self._primary_key: list[exp.Identifier] = []
         if not self._match(TokenType.L_PAREN):
             self.fail(
-                f"the columns of the {kind} are missing, here is {self.found}", "write (ts TIMESTAMP, price DOUBLE)"
+                f"the columns of the {kind} are missing, here is {self.present}", "write (ts TIMESTAMP, price DOUBLE)"
             )
         columns = [column for column in self.listed(self._column_or_key) if column is not None]
         self.close("the columns")
@@ -216,7 +217,7 @@ class StatementGrammar(QueryGrammar):
             return
         token = self._curr  # any word: connectors of others call their options FROM, TABLE or GROUP
         if not token.text.isidentifier():
-            self.fail(f"{self.found} cannot be the name of an option", "write name => value")
+            self.fail(f"{self.present} cannot be the name of an option", "write name => value")
         self._advance(2)
         name = self.expression(exp.Identifier(this=token.text, quoted=False), token)
         node.append("options", exp.PropertyEQ(this=name, expression=self._parse_unary()))
@@ -225,58 +226,14 @@ class StatementGrammar(QueryGrammar):
         kind = next((kind for kind in KINDS if self.word(kind)), None)
         if kind is None:
             hint = f"write DROP with one of {', '.join(KINDS)} and a name"
-            self.fail(f"{self.found} cannot be dropped" if self._curr else "DROP stands alone", hint)
+            self.fail(f"{self.present} cannot be dropped" if self._curr else "DROP stands alone", hint)
         exists = self.word("IF", "EXISTS")
         return DropSyntax(this=self.name(f"the {kind.lower()}"), kind=kind, if_exists=exists)
-
-    def _insert(self) -> exp.Expr:
-        example = "INSERT INTO table (column, ...) VALUES (constant, ...)"
-        self.expect("INTO", "INSERT", example)
-        node = Change(this=self.name("the table"), kind="INSERT")
-        if self._match(TokenType.L_PAREN):
-            node.set("columns", self.listed(lambda: self.name("a column")))
-            self.close("the columns")
-        self.expect("VALUES", "the table", example)
-        node.set("rows", self.listed(self._row))
-        return self._effect(node)
-
-    def _row(self) -> exp.Tuple:
-        first = self._curr
-        self.expect("(", "VALUES", "VALUES (constant, ...), ...")
-        node = exp.Tuple(expressions=self.listed(self.condition))
-        self.close("the values")
-        self.at(node, first)
-        return node
-
-    def _update(self) -> exp.Expr:
-        node = Change(this=self.name("the table"), kind="UPDATE")
-        self.expect("SET", "the table", "UPDATE table SET column = value WHERE condition")
-        node.set("assignments", self.listed(self._assignment))
-        return self._effect(self._condition_of(node))
-
-    def _assignment(self) -> exp.EQ:
-        name = self.name("a column")
-        self.expect("=", "the column", "SET column = value")
-        return exp.EQ(this=name, expression=self.condition())
-
-    def _delete(self) -> exp.Expr:
-        self.expect("FROM", "DELETE", "DELETE FROM table WHERE condition")
-        return self._effect(self._condition_of(Change(this=self.name("the table"), kind="DELETE")))
-
-    def _condition_of(self, node: Change) -> Change:
-        if self._match(TokenType.WHERE):
-            node.set("where", self.condition())
-        return node
-
-    def _effect(self, node: Change) -> Change:
-        if self.word("AT"):
-            node.set("effect", self.timestamp("the effect time after AT"))
-        return node
 
     def _show(self) -> exp.Expr:
         word = self._curr.text.upper() if self._curr else ""
         if word not in PLURALS:
-            message = f"{self.found} cannot be shown" if self._curr else "SHOW stands alone"
+            message = f"{self.present} cannot be shown" if self._curr else "SHOW stands alone"
             self.fail(message, nearest(word, PLURALS, "things to show"))
         self._advance()
         return ShowSyntax(this=word)
@@ -290,21 +247,21 @@ class StatementGrammar(QueryGrammar):
             return ExplainSyntax(this=self.query(), format=form)
         if not self._curr or self._curr.token_type not in NAME_TOKENS:
             hint = "write EXPLAIN SELECT ..., or EXPLAIN and the name of a query"
-            self.fail(f"a query is missing after EXPLAIN, here is {self.found}", hint)
+            self.fail(f"a query is missing after EXPLAIN, here is {self.present}", hint)
         if self._next and form is None:
-            self.fail(f"{self.found} is not a form of EXPLAIN", nearest(self._curr.text, FORMS, "forms"))
+            self.fail(f"{self.present} is not a form of EXPLAIN", nearest(self._curr.text, FORMS, "forms"))
         return ExplainSyntax(this=self.name("a query"), format=form)
 
     def _set(self) -> exp.Expr:
         first = self._curr
         if not first or first.token_type not in NAME_TOKENS:
-            self.fail(f"the name of a setting is missing, here is {self.found}", "SHOW SETTINGS lists them")
+            self.fail(f"the name of a setting is missing, here is {self.present}", "SHOW SETTINGS lists them")
         self._advance()
         name = self.expression(exp.Identifier(this=first.text, quoted=False), first)  # EXPLAIN is one, though reserved
         if not self._match(TokenType.EQ):
             self.expect("TO", "the name of the setting", f"SET {first.text} = value")
         token = self._curr
         if not token or token.token_type in (TokenType.L_PAREN, TokenType.COMMA):
-            self.fail(f"the value of the setting is missing, here is {self.found}", "write SET name = value")
+            self.fail(f"the value of the setting is missing, here is {self.present}", "write SET name = value")
         self._advance()
         return SetSyntax(this=name, value=token.text)

@@ -44,7 +44,7 @@ class WindowGrammar(ExpressionGrammar):
         node.set("internal", self.word("INTERNAL"))
         if not self._match(TokenType.R_BRACKET):
             hint = "after the extent come SLIDE and INTERNAL, then the bracket closes"
-            self.fail(f"] is missing at the end of the window, here is {self.found}", hint)
+            self.fail(f"] is missing at the end of the window, here is {self.present}", hint)
         self._check(node, first)
         self.at(node, first)
         return node
@@ -81,7 +81,7 @@ class WindowGrammar(ExpressionGrammar):
         if self.ahead("SLIDE"):
             self.fail("SLIDE needs a window in front of it", "write [RANGE 10 MINUTES SLIDE 30 SECONDS]")
         close = close_names(self._curr.text, _FORMS) if self._curr else []
-        self.fail(f"{self.found} does not begin a window", did_you_mean(close) if close else _EXAMPLES)
+        self.fail(f"{self.present} does not begin a window", did_you_mean(close) if close else _EXAMPLES)
 
     def _range(self) -> Extent:
         if self.word("UNBOUNDED"):
@@ -152,7 +152,7 @@ class WindowGrammar(ExpressionGrammar):
             node.set("predicate", self.condition())
             return Latest((), _UNSET)
         self.fail(
-            f"ROWS or WHERE is missing after PARTITION BY, here is {self.found}",
+            f"ROWS or WHERE is missing after PARTITION BY, here is {self.present}",
             "write [PARTITION BY k ROWS 10], or [PARTITION BY k WHERE condition]",
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from windrow.errors import CqlMeaningError, Span
 from windrow.plan.analysis.internal import block, has_external_window, has_internal
 from windrow.plan.analysis.update_pattern import update_pattern
@@ -24,7 +26,7 @@ from windrow.plan.pattern import Pattern
 
 def check_internal(node: Node, span: Span | None) -> None:
     """Refuse operators whose results would be wrong if they stayed, and those that cannot say when they end."""
-    _check_kept(node, span, "INTERNAL windows keep results")
+    _refuse_withdrawing((part for part in block(node) if has_internal(part)), span, "INTERNAL windows keep results")
     for part in block(node):
         undecided = _undecided(part)
         if undecided is not None:
@@ -34,19 +36,19 @@ def check_internal(node: Node, span: Span | None) -> None:
 
 def check_output_window(node: Node, span: Span | None) -> None:
     """WSTREAM keeps results whatever windows there are."""
-    _check_kept(node, span, "WSTREAM keeps results", everywhere=True)
+    _refuse_withdrawing(block(node), span, "WSTREAM keeps results")
 
 
-def _check_kept(node: Node, span: Span | None, what: str, everywhere: bool = False) -> None:
-    """What is below an operator stays when a window in it is internal; external parts come and go as a whole."""
-    parts = (part for part in block(node) if everywhere or has_internal(part))
-    offender = next((word for part in parts if (word := _refused(part))), None)
+def _refuse_withdrawing(parts: Iterable[Node], span: Span | None, what: str) -> None:
+    """Of the parts whose input stays, none may have to take a result back; external parts come and go as a whole."""
+    offender = next((word for part in parts if (word := _withdrawing(part))), None)
     if offender is not None:
         message = f"{what} that {offender} would have to take back"
         raise CqlMeaningError(message, span, f"use ISTREAM or plain windows with {offender}")
 
 
-def _refused(node: Node) -> str | None:
+def _withdrawing(node: Node) -> str | None:
+    """An operator that takes results back when rows come, as it is written; else None."""
     if isinstance(node, Distinct):
         return "UNION" if isinstance(node.input, Union) else "DISTINCT"
     if isinstance(node, AntiJoin):

@@ -25,7 +25,7 @@ def check_frequent(plan: Node, tree: exp.Expr) -> None:
             if wrong is not None:
                 raise CqlMeaningError(wrong[0], span_of(_place(tree)), wrong[1])
         if isinstance(node, OutputStream) and node.restore and any(_asks(below) for below in node.walk()):
-            message = "RESTORE tells what happens between refreshes, and FREQUENT counts whole sub-windows"
+            message = "RESTORE emits what happens between refreshes, and FREQUENT counts whole sub-windows"
             raise CqlMeaningError(message, span_of(_place(tree)), "leave RESTORE out")
 
 

@@ -1,4 +1,4 @@
-"""Slides: all windows of one query move on together, or each on every tuple."""
+"""Slides: all windows of one query slide by the same steps, or none slides."""
 
 from __future__ import annotations
 

@@ -1,0 +1,125 @@
+"""Binding calls: functions over the columns of a row, and aggregates over those of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from windrow.cql.syntax import span_of
+from windrow.errors import CqlError, CqlMeaningError, CqlNameError, CqlTypeError, close_names, did_you_mean
+from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES, DISTINCT_ALLOWED, aggregate_call
+from windrow.plan.expressions import AggregateCall, Column, Expression, Literal, NamedAggregate
+from windrow.plan.functions import ALIASES, FUNCTIONS, TIME_PARTS, SignatureError, scalar_names
+from windrow.plan.user_aggregate import UserAggregate
+from windrow.types import STRING, common_type
+
+if TYPE_CHECKING:
+    from windrow.cql.binder.expressions import ExpressionBinder
+
+_CLOCK_FUNCTIONS = frozenset({"NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "GETDATE", "RAND", "RANDOM", "UUID"})
+_AGGREGATE_HINTS = {
+    "WHERE": "filter groups with HAVING, or aggregate in a sub-query in FROM",
+    "ORDER BY": "select it under a name, and order by that name",
+    "INSERT": "write a constant",
+    "UPDATE": "write an expression over the columns of the row",
+    "DELETE": "write a condition over the columns of the row",
+    "an option": "write a constant",
+}
+
+
+class Aggregates:
+    """The aggregates of one block, each once, named in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self.calls: dict[AggregateCall, str] = {}
+
+    def column(self, aggregate: AggregateCall) -> Column:
+        name = self.calls.setdefault(aggregate, f"_aggregate{len(self.calls) + 1}")
+        return Column(name, aggregate.type)
+
+    @property
+    def named(self) -> tuple[NamedAggregate, ...]:
+        return tuple(NamedAggregate(name, aggregate) for aggregate, name in self.calls.items())
+
+
+def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
+    name = node.name.upper()
+    aggregate = AGGREGATE_ALIASES.get(name, name)
+    if aggregate in AGGREGATES or name in binder.catalog.aggregates:
+        return _aggregate(binder, aggregate, node)
+    name = ALIASES.get(name, name)
+    if name not in FUNCTIONS or name not in scalar_names():
+        raise _unknown_function(binder, node)
+    if any(isinstance(argument, exp.Distinct) for argument in node.expressions):
+        raise CqlMeaningError(f"DISTINCT has no meaning in {name}", span_of(node), "it goes with aggregates")
+    arguments = [binder.bind(argument) for argument in node.expressions]
+    if name in ("EXTRACT", "DATE_TRUNC"):
+        arguments = _with_time_part(name, arguments, node)
+    return binder.typed_call(name, arguments, node)
+
+
+def _unknown_function(binder: ExpressionBinder, node: exp.Anonymous) -> CqlError:
+    name = node.name.upper()
+    if name in _CLOCK_FUNCTIONS:
+        hint = "an answer depends on the rows alone; use their timestamps and [RANGE ...]"
+        return CqlMeaningError(f"{name}() is different each time it is asked", span_of(node), hint)
+    if name in ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM"):
+        return CqlMeaningError(f"{name} stands right after SELECT", span_of(node), f"write SELECT {name} a, b FROM ...")
+    known = [*scalar_names(), *ALIASES, *AGGREGATES, *AGGREGATE_ALIASES, *binder.catalog.aggregates]
+    close = close_names(name, known)
+    hint = did_you_mean(close) if close else "SHOW FUNCTIONS lists them"
+    return CqlNameError(f"there is no function {node.name}", span_of(node), hint)
+
+
+def _aggregate(binder: ExpressionBinder, name: str, node: exp.Anonymous) -> Expression:
+    if binder.aggregates is None:
+        hint = _AGGREGATE_HINTS.get(binder.clause, "aggregate in a sub-query in FROM")
+        raise CqlMeaningError(f"{name} is an aggregate and cannot stand in {binder.clause}", span_of(node), hint)
+    arguments, distinct = _arguments(name, node)
+    inner = binder.of_rows(f"the arguments of {name}")
+    bound = [inner.bind(argument) for argument in arguments]
+    if name in binder.catalog.aggregates:
+        return binder.aggregates.column(_user_defined(binder.catalog.aggregates[name], bound, node))
+    try:
+        return binder.aggregates.column(aggregate_call(name, bound, distinct))
+    except SignatureError as error:
+        raise CqlTypeError(f"{name}: {error}", span_of(node), error.hint or f"write {AGGREGATES[name].usage}") from None
+
+
+def _arguments(name: str, node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
+    arguments = list(node.expressions)
+    counts_rows = name in AGGREGATES and AGGREGATES[name].counts_rows
+    if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
+        if not counts_rows:
+            raise CqlTypeError(f"{name}(*) has no meaning", span_of(node), f"write {name}(column)")
+        return [], False
+    if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
+        if name not in DISTINCT_ALLOWED:
+            hint = f"DISTINCT goes with {', '.join(sorted(DISTINCT_ALLOWED))}"
+            raise CqlTypeError(f"{name} takes no DISTINCT", span_of(node), hint)
+        # Where repeats do not matter: one way to say the same thing.
+        return list(arguments[0].expressions), AGGREGATES[name].duplicate_sensitive
+    if counts_rows and not arguments:
+        raise CqlTypeError(f"{name}() counts nothing", span_of(node), f"write {name}(*) or {name}(column)")
+    return arguments, False
+
+
+def _with_time_part(name: str, arguments: list[Expression], node: exp.Anonymous) -> list[Expression]:
+    part = arguments[0] if arguments else None
+    if not isinstance(part, Literal) or str(part.value).upper() not in TIME_PARTS:
+        given = repr(part.value) if isinstance(part, Literal) else "the first argument"
+        hint = f"the parts are {', '.join(TIME_PARTS)}"
+        raise CqlTypeError(f"{name}: {given} is not a part of a time", span_of(node), hint)
+    return [Literal(str(part.value).upper(), STRING), *arguments[1:]]
+
+
+def _user_defined(entry: UserAggregate, arguments: Sequence[Expression], node: exp.Anonymous) -> AggregateCall:
+    usage = f"{entry.name}({', '.join(map(str, entry.arguments))})"
+    if len(arguments) != len(entry.arguments):
+        raise CqlTypeError(f"{entry.name} takes {len(entry.arguments)} arguments", span_of(node), f"write {usage}")
+    for argument, wanted in zip(arguments, entry.arguments, strict=True):
+        if common_type(argument.type, wanted) != wanted:
+            raise CqlTypeError(f"{entry.name} takes {wanted}, this is {argument.type}", span_of(node), f"write {usage}")
+    return AggregateCall(entry.name, tuple(arguments), entry.result, user=entry)
