@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
+from itertools import chain, count
 from typing import Any
 
 import duckdb
@@ -33,6 +34,7 @@ from windrow.plan.nodes import (
     SemiJoin,
     Stream,
     Table,
+    Union,
     Windowed,
 )
 from windrow.plan.printer import query_text
@@ -48,7 +50,7 @@ from windrow.plan.windows import (
     Since,
     Window,
 )
-from windrow.types import TIMESTAMP
+from windrow.types import BIGINT, TIMESTAMP
 
 Row = dict[str, Any]  # with its time in microseconds under "ts"
 CONNECTION = duckdb.connect(config={"threads": 1})
@@ -164,11 +166,13 @@ def _without_windows(
 
 
 def _with_times(plan: GroupBy) -> GroupBy:
-    """FIRST(x) as FIRST(x, times): the times of all stream rows that a row is made of, handed up as columns."""
-    below, times = _carried(plan.input)
-    columns = tuple(below.schema.column(time) for time in times)
+    """FIRST(x) as FIRST(x, n, n times, ties): of the stream rows that a row is made of, handed up as columns."""
+    below, orders = _carried(plan.input)
+    times = [order[0] for order in orders]
+    ties = [name for order in orders if len(order) > 1 for name in (order if len(orders) > 1 else order[1:])]
+    columns = tuple(below.schema.column(name) for name in (*times, *ties))
     calls = [
-        replace(named.call, arguments=(*named.call.arguments, *columns))
+        replace(named.call, arguments=(*named.call.arguments, Literal(len(times), BIGINT), *columns))
         if named.call.function in ("FIRST", "LAST")
         else named.call
         for named in plan.aggregates
@@ -177,25 +181,30 @@ def _with_times(plan: GroupBy) -> GroupBy:
     return replace(plan, input=below, aggregates=named)
 
 
-def _carried(plan: Node) -> tuple[Node, list[str]]:
-    """The plan with the times of its rows, and what their columns are called."""
+def _carried(plan: Node) -> tuple[Node, list[list[str]]]:
+    """The plan with the order of its rows: for each stream that they come from the columns of its time and its ties."""
     if isinstance(plan, Stream):
-        return plan, [f"{plan.alias}.ts"]
+        return plan, [[f"{plan.alias}.{name}" for name in ("ts", *plan.ties)]]
     if isinstance(plan, Table):
         return plan, []
     if isinstance(plan, SemiJoin | AntiJoin):
-        left, times = _carried(plan.left)
-        return plan.with_inputs(left, plan.right), times
+        left, orders = _carried(plan.left)
+        return plan.with_inputs(left, plan.right), orders
     parts = [_carried(below) for below in plan.inputs]
-    times = [time for _, some in parts for time in some]
     if isinstance(plan, Project):
-        names = [f"carried_{place}" for place in range(len(times))]
-        more = [Named(name, parts[0][0].schema.column(time)) for name, time in zip(names, times, strict=True)]
-        return Project(parts[0][0], (*plan.columns, *more)), names
+        below, orders = parts[0]
+        numbers = count()
+        names = [[f"carried_{next(numbers)}" for _ in order] for order in orders]
+        pairs = zip(chain.from_iterable(names), chain.from_iterable(orders), strict=True)
+        more = (Named(name, below.schema.column(old)) for name, old in pairs)
+        return Project(below, (*plan.columns, *more)), names
+    if isinstance(plan, Union):  # of two projections, whose columns correspond by position
+        return plan.with_inputs(*(below for below, _ in parts)), parts[0][1]
     assert isinstance(plan, Alias | Filter | Join | Windowed), plan
+    orders = [order for _, some in parts for order in some]
     if isinstance(plan, Alias):
-        times = [f"{plan.name}.{time.rpartition('.')[2]}" for time in times]
-    return plan.with_inputs(*(below for below, _ in parts)), times
+        orders = [[f"{plan.name}.{name.rpartition('.')[2]}" for name in order] for order in orders]
+    return plan.with_inputs(*(below for below, _ in parts)), orders
 
 
 def _table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
@@ -232,11 +241,12 @@ def _top(match: re.Match[str]) -> str:
 
 
 def _edge(match: re.Match[str]) -> str:
-    """FIRST and LAST by the time of the row, then by the value; nulls are skipped. The times stand after the value."""
-    function, (x, *times) = match[1], match[2].split(", ")
-    time = f"greatest({', '.join(times)})"
-    direction = "ASC" if function == "FIRST" else "DESC"
-    return f"(list({x} ORDER BY {time} {direction}, {x} {direction}) FILTER ({x} IS NOT NULL))[1]"
+    """FIRST and LAST by the time of the row, then by ties and the value; nulls are skipped."""
+    function, (x, count, *order) = match[1], match[2].split(", ")
+    time, ties = f"greatest({', '.join(order[: int(count)])})", order[int(count) :]
+    direction, nulls = ("ASC", "NULLS FIRST") if function == "FIRST" else ("DESC", "NULLS LAST")
+    by = ", ".join(f"{part} {direction} {nulls}" for part in (time, *ties, x))
+    return f"(list({x} ORDER BY {by}) FILTER ({x} IS NOT NULL))[1]"
 
 
 def normal_row(row: Sequence[Any]) -> tuple[Any, ...]:

@@ -140,11 +140,11 @@ def _columns(expressions: Iterable[Expression]) -> Columns:
 
 
 def _times(node: GroupBy) -> Columns:
-    """FIRST and LAST choose by the time of the row, which they do not name."""
+    """FIRST and LAST choose by the time of the row and by ties, which they do not name."""
     if not any(is_ordered(named.call) for named in node.aggregates):
         return frozenset()
     streams = (below for below in node.input.walk() if isinstance(below, Stream))
-    return frozenset(f"{stream.alias}.{stream.timestamp}" for stream in streams)
+    return frozenset(f"{stream.alias}.{name}" for stream in streams for name in (stream.timestamp, *stream.ties))
 
 
 _PRUNED: ByKind[Callable[..., Node]] = ByKind(

@@ -223,11 +223,11 @@ def _top(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggre
 
 
 def _first(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
-    return AtEdgeOfTime(columns[0], columns[1], 0)
+    return AtEdgeOfTime(columns[0], columns[1], 0, columns[2:])
 
 
 def _last(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
-    return AtEdgeOfTime(columns[0], columns[1], 1)
+    return AtEdgeOfTime(columns[0], columns[1], 1, columns[2:])
 
 
 def _frequent(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:

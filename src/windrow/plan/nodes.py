@@ -91,6 +91,7 @@ class Stream(Node):
     timestamp: str | None  # None: arrival time
     lifetime: str | None = None
     punctuated: tuple[str, ...] = ()
+    ties: tuple[str, ...] = ()  # in which order rows of one time come
 
     def _derive_schema(self) -> Schema:
         return Schema(tuple(Field(f"{self.alias}.{field.name}", field.type) for field in self.columns))

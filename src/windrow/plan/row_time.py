@@ -1,12 +1,14 @@
-"""The time of a row, for aggregates that choose by it (FIRST, LAST), also where no column tells it any more.
+"""The order of rows, for aggregates that choose by it (FIRST, LAST), also where no column has it any more.
 
-It is the row's own time in its stream, whatever window it was seen through; for the result of a join the later of its
-parts' times; for a row that an output stream told, the time at which it was told. A row of DISTINCT, EXCEPT, INTERSECT,
+Rows go by their own time in their stream, whatever window they were seen through, and by the tie columns of the stream;
+results of a join by the later of their parts' times, and then by the order of the parts that have ties; rows that an
+output stream emitted by the time of that. A row of DISTINCT, EXCEPT, INTERSECT,
 LIMIT or of a group stands for several rows, or comes and goes, and has no time of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
@@ -14,7 +16,7 @@ from typing import NamedTuple
 from windrow.plan.aggregates import is_ordered, order_of
 from windrow.plan.analysis.relations import is_relation
 from windrow.plan.analysis.update_pattern import update_pattern
-from windrow.plan.expressions import Column, Expression, Named, NamedAggregate
+from windrow.plan.expressions import Cast, Column, Expression, Literal, Named, NamedAggregate
 from windrow.plan.functions import call
 from windrow.plan.nodes import (
     Alias,
@@ -37,14 +39,19 @@ from windrow.plan.pattern import Pattern
 from windrow.plan.rewrite import bottom_up
 from windrow.plan.running_nodes import Numbered, Stamped, WithEnd
 from windrow.plan.schema import unqualified
-from windrow.types import TIMESTAMP
+from windrow.types import NULL, TIMESTAMP, Type
 
 
 class Timed(NamedTuple):
-    """A plan with the same columns, and maybe more; and the time of its rows, over these columns."""
+    """A plan with the same columns, and maybe more; and the time of its rows and their ties, over these columns."""
 
     plan: Node
     time: Expression
+    ties: tuple[Expression, ...] = ()
+
+    @property
+    def order(self) -> tuple[Expression, ...]:
+        return (self.time, *self.ties)
 
 
 def with_row_time(plan: Node) -> Timed | None:
@@ -66,7 +73,7 @@ def with_times_of_pairs(plan: Node) -> TimedPairs:
 
 
 def with_row_times(plan: Node) -> Node:
-    """The plan with FIRST(x) and LAST(x) as FIRST(x, time) and LAST(x, time), the time being handed up to them."""
+    """The plan with FIRST(x) and LAST(x) as FIRST(x, time, ties...) and LAST(x, time, ties...), handed up to them."""
     return bottom_up(plan, _with_time_arguments)
 
 
@@ -76,7 +83,7 @@ def _with_time_arguments(node: Node) -> Node | None:
     timed = with_row_time(node.input)
     assert timed is not None, "the binder refuses what has no time"
     aggregates = tuple(
-        replace(named, call=replace(named.call, arguments=(*named.call.arguments, timed.time)))
+        replace(named, call=replace(named.call, arguments=(*named.call.arguments, *timed.order)))
         if _lacks_time(named)
         else named
         for named in node.aggregates
@@ -89,14 +96,15 @@ def _lacks_time(named: NamedAggregate) -> bool:
 
 
 class _Carrying:
-    """Hands the time up through a plan, under names that nobody else can have."""
+    """Hands time and ties up through a plan, under names that nobody else can have."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
 
     def timed(self, node: Node) -> Timed | None:
         if isinstance(node, Stream) and node.timestamp is not None:
-            return Timed(node, Column(f"{node.alias}.{node.timestamp}", TIMESTAMP))
+            ties = tuple(node.schema.column(f"{node.alias}.{name}") for name in node.ties)
+            return Timed(node, Column(f"{node.alias}.{node.timestamp}", TIMESTAMP), ties)
         if isinstance(node, Stream) or _tells_rows(node):
             stamped = Stamped(node, self._name())
             return Timed(stamped, stamped.schema.columns[-1])
@@ -112,9 +120,10 @@ class _Carrying:
         if isinstance(node, Project):
             return self._projected(node, below)
         if isinstance(node, Alias):
-            plan, time = self._as_column(below)
-            return Timed(Alias(plan, node.name), Column(f"{node.name}.{unqualified(time.name)}", TIMESTAMP))
-        return Timed(node.with_inputs(below.plan, *node.inputs[1:]), below.time)
+            plan, order = self._as_columns(below)
+            columns = (Column(f"{node.name}.{unqualified(column.name)}", column.type) for column in order)
+            return Timed(Alias(plan, node.name), next(columns), tuple(columns))
+        return below._replace(plan=node.with_inputs(below.plan, *node.inputs[1:]))
 
     def pairs(self, node: Node) -> TimedPairs:
         if isinstance(node, Join):
@@ -136,38 +145,62 @@ class _Carrying:
         return f"_time{next(self._numbers)}"
 
     def _projected(self, node: Project, below: Timed) -> Timed:
-        kept = next((named.name for named in node.columns if named.expression == below.time), None)
-        if kept is not None:
-            return Timed(replace(node, input=below.plan), Column(kept, TIMESTAMP))
-        carried = Named(self._name(), below.time)
-        return Timed(Project(below.plan, (*node.columns, carried)), Column(carried.name, TIMESTAMP))
+        columns = list(node.columns)
+        order = []
+        for expression in below.order:
+            name = next((named.name for named in columns if named.expression == expression), None)
+            if name is None:
+                name = self._name()
+                columns.append(Named(name, expression))
+            order.append(Column(name, expression.type))
+        plan = replace(node, input=below.plan, columns=tuple(columns))
+        return Timed(plan, order[0], tuple(order[1:]))
 
-    def _as_column(self, of: Timed) -> tuple[Node, Column]:
-        if isinstance(of.time, Column):
-            return of.plan, of.time
+    def _as_columns(self, of: Timed) -> tuple[Node, list[Column]]:
+        order = [expression for expression in of.order if isinstance(expression, Column)]
+        if len(order) == len(of.order):
+            return of.plan, order
         own = tuple(Named(column.name, column) for column in of.plan.schema.columns)
-        carried = Named(self._name(), of.time)
-        return Project(of.plan, (*own, carried)), Column(carried.name, TIMESTAMP)
+        projected = self._projected(Project(of.plan, own), of)
+        return self._as_columns(projected)
 
     def _joined(self, node: Join) -> Timed | None:
         sides = [Timed(side, side.schema.columns[0]) if is_relation(side) else self.timed(side) for side in node.inputs]
         left, right = sides
         if left is None or right is None:
             return None
-        times = [of.time for of, side in zip((left, right), node.inputs, strict=True) if not is_relation(side)]
-        if not times:
+        timed = [of for of, side in zip((left, right), node.inputs, strict=True) if not is_relation(side)]
+        if not timed:
             return None
-        return Timed(node.with_inputs(left.plan, right.plan), times[0] if len(times) == 1 else call("GREATEST", *times))
+        plan = node.with_inputs(left.plan, right.plan)
+        if len(timed) == 1:
+            return timed[0]._replace(plan=plan)
+        ties = tuple(expression for of in timed if of.ties for expression in of.order)
+        return Timed(plan, call("GREATEST", left.time, right.time), ties)
 
     def _united(self, node: Union) -> Timed | None:
+        """Ties of both sides are compared where they have the same types; else rows of one time go by side."""
         left, right = self.timed(node.left), self.timed(node.right)
         if left is None or right is None:
             return None
+        ties = left.ties, right.ties
+        if _types(left.ties) != _types(right.ties):
+            ties = (*left.ties, *map(_null, right.ties)), (*map(_null, left.ties), *right.ties)
         sides = []
-        for of, side in ((left, node.left), (right, node.right)):
+        for of, broken, side in zip((left, right), ties, node.inputs, strict=True):
             own = tuple(Named(column.name, column) for column in side.schema.columns)
-            sides.append(Project(of.plan, (*own, Named(self._name(), of.time))))
-        return Timed(Union(*sides), sides[0].schema.columns[-1])
+            order = tuple(Named(self._name(), expression) for expression in (of.time, *broken))
+            sides.append(Project(of.plan, (*own, *order)))
+        time, *rest = sides[0].schema.columns[len(node.schema.columns) :]
+        return Timed(Union(*sides), time, tuple(rest))
+
+
+def _types(expressions: Sequence[Expression]) -> list[Type]:
+    return [expression.type for expression in expressions]
+
+
+def _null(like: Expression) -> Expression:
+    return Cast(Literal(None, NULL), like.type)
 
 
 def _name_of(time: Expression) -> str:

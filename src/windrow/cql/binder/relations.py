@@ -79,7 +79,8 @@ class FromBinder:
         # A relation that is called by its name in another case keeps the name it was created with.
         alias = entry.name if alias.lower() == entry.name.lower() else alias
         if isinstance(entry, StreamEntry):
-            return Stream(entry.name, alias, fields_of(entry), entry.timestamp, entry.lifetime, entry.punctuated)
+            columns = fields_of(entry)
+            return Stream(entry.name, alias, columns, entry.timestamp, entry.lifetime, entry.punctuated, entry.ties)
         if isinstance(entry, TableEntry):
             return Table(entry.name, alias, fields_of(entry), entry.primary_key, entry.retroactive)
         assert entry.plan is not None, f"{entry.name} has not been bound"

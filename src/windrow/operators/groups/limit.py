@@ -16,7 +16,7 @@ import numpy as np
 
 from windrow.batch.arrays import Array, Int8s, Int64s, grown
 from windrow.batch.batch import Batch, Segment
-from windrow.batch.column import Column, order_words
+from windrow.batch.column import Column
 from windrow.batch.compiled import compiled
 from windrow.numbers.ordered_values import (
     NO_RANKS,
@@ -30,6 +30,7 @@ from windrow.numbers.ordered_values import (
     element_at,
     position_of,
 )
+from windrow.numbers.row_ranks import RowRanks, rank_words
 from windrow.operators.sets.multiplicity import Multiplicity, RowCounts, RowEvents, sweep_multiplicities
 from windrow.operators.sweep import events_of
 from windrow.state import STRUCTURES, StructureKind
@@ -53,9 +54,8 @@ class LimitState(Parts):
         self.counts = KeyedArrays(all=np.int64, limited=np.int64, unused=np.int64, shown=np.int64)
         self.tree = OrderedValues()
         self.ends = STRUCTURES[spec.structure]()
-        self.order: Int64s = np.zeros((0, 1), np.int64)  # by row id: what rows are compared by; made from the rows
+        self.ranks = RowRanks(self.rows, spec.words_of)
         self.opened: Int64s = np.zeros(0, np.int64)  # scratch of the sweep
-        self.strings = 0  # how many strings the dictionary had when `order` was made
 
     def __len__(self) -> int:
         return len(self.rows) + len(self.ends)
@@ -82,53 +82,28 @@ class Limit:
         events = events_of(ids, rows.with_columns(()), state.ends, segment)
         order = np.lexsort((-events.change, events.time))
         key, change = events.key[order], events.change[order]
-        self._put_in_order(state, ids, rows)
+        state.ranks.update(ids, rows.columns)
         state.counts.reserve(state.rows.capacity)
         state.tree.reserve(1, len(key))
         positions = _Positions(self.offset + 1, self.offset + self.count)
-        moved = _moved(events.time[order], key, change, positions, Ranks(state.order, NO_RANKS), state.tree.trees)
+        moved = _moved(events.time[order], key, change, positions, Ranks(state.ranks.words, NO_RANKS), state.tree.trees)
         np.add.at(state.counts["all"], key, change)
         state.opened = grown(state.opened, len(state.counts["shown"]))
         kept = state.counts
         counts = RowCounts(kept["limited"], kept["unused"], kept["shown"], state.opened)
         copies = sweep_multiplicities(int(Multiplicity.BAG), moved, counts)
         columns = state.rows.columns(copies.key) if len(copies.key) else rows.slice(0, 0).columns
-        if state.tree.tidy(Ranks(state.order)):
+        if state.tree.tidy(Ranks(state.ranks.words)):
             # Not earlier: an empty node is still compared by its row.
             known = state.rows.known()
             state.rows.forget(known[state.counts["all"][known] == 0])
         return Batch(columns, *copies[1:]).sorted_by_time()
 
-    def _put_in_order(self, state: LimitState, ids: Int64s, rows: Batch) -> None:
-        """What rows are compared by; places of strings change when the dictionary grows, so then all of them."""
-        strings = max(
-            (c.dictionary.strings for c in rows.columns if c.is_coded and c.dictionary is not None), default=0
-        )
-        columns: Sequence[Column] = rows.columns
-        if strings != state.strings or len(state.order) < len(state.rows):
-            ids = state.rows.known()
-            columns = state.rows.columns(ids)
-            state.strings = strings
-        if not len(ids):
-            return
-        words = np.stack([word for key in self._by(len(columns)) for word in _order_words(columns, key)], axis=1)
-        if state.order.shape[1] != words.shape[1]:
-            state.order = np.zeros((0, words.shape[1]), np.int64)
-        state.order = grown(state.order, state.rows.capacity)
-        state.order[ids] = words
-
-    def _by(self, width: int) -> list[SortColumn]:
+    def words_of(self, columns: Sequence[Column]) -> list[Array]:
+        """What rows are compared by: the sort columns, then all others."""
         named = {key.column for key in self.keys}
-        return [*self.keys, *(SortColumn(column) for column in range(width) if column not in named)]
-
-
-def _order_words(columns: Sequence[Column], key: SortColumn) -> list[Array]:
-    """Where nulls go, then the values; descending order turns all bits of a value over."""
-    column = columns[key.column]
-    words = order_words(column)
-    valid = column.valid_mask()
-    nulls = valid if key.nulls_first else ~valid
-    return [nulls.astype(np.int64), *(np.where(valid, ~word if key.descending else word, 0) for word in words)]
+        by = [*self.keys, *(SortColumn(column) for column in range(len(columns)) if column not in named)]
+        return [word for key in by for word in rank_words(columns[key.column], key.descending, key.nulls_first)]
 
 
 class _Positions(NamedTuple):
