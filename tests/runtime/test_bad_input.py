@@ -156,4 +156,4 @@ def test_late_rows_are_counted_and_kept() -> None:
     assert engine.status()["streams"]["s"]["late"] == 1
     late = engine.late("s")
     assert late is not None
-    assert late.select(["a", "_reason"]).to_pylist() == [{"a": 2, "_reason": "later than the watermark"}]
+    assert late.select(["a", "_reason"]).to_pylist() == [{"a": 2, "_reason": "behind the watermark"}]

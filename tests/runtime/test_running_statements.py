@@ -256,7 +256,7 @@ def test_an_end_waits_for_what_was_handed_over_before() -> None:
     from windrow.runtime.progress import News, Progress
 
     progress = Progress().with_streams({"s": 0}).ending({"s": 2})
-    first, _ = progress.told([{"s": News(1, 5, 5, read=1)}]).advanced({"s"})
-    second, segment = first.told([{"s": News(1, 7, 7, read=1)}]).advanced({"s"})
+    first, _ = progress.with_news([{"s": News(1, 5, 5, read=1)}]).advanced({"s"})
+    second, segment = first.with_news([{"s": News(1, 7, 7, read=1)}]).advanced({"s"})
     assert (first.watermark, segment is not None, second.streams["s"].has_ended) == (5, True, True)
     assert second.watermark == np.iinfo(np.int64).max

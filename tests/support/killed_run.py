@@ -23,7 +23,7 @@ from windrow.runtime.shards.batch_loop import Job
 from windrow.runtime.shards.tasks import messages
 from windrow.runtime.spark import engine as engines
 from windrow.runtime.spark.engine import SparkEngine
-from windrow.sources.readers import rows_table
+from windrow.sources.rows import rows_table
 
 SOURCE, TESTS = (str(Path(__file__).parents[2] / "src"), str(Path(__file__).parents[1]))  # for workers to import from
 TOO_BUSY = ("failed to connect back", "CANNOT_OPEN_SOCKET")  # Spark waits ten seconds for a worker: start again

@@ -17,7 +17,7 @@ from windrow.runtime.shards.storage.shard_state import STATES
 from windrow.runtime.shards.tasks import messages, shard
 from windrow.runtime.shards.tasks.messages import ShardReport
 from windrow.runtime.shards.tasks.router import route
-from windrow.sources.readers import rows_table, tables_of
+from windrow.sources.rows import rows_table, tables_of
 
 
 class ShardsInProcess(ShardedEngine):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from windrow.batch import Segment
 from windrow.units import BEGINNING, FOREVER
@@ -42,6 +43,11 @@ class News:
         )
 
 
+def contradicted(reasons: Mapping[str, int]) -> News:
+    """Rows that were taken, and rejected when their time was final."""
+    return News(rows=-sum(reasons.values()), rejected=reasons)
+
+
 @dataclass(frozen=True)
 class StreamProgress:
     """All news of a stream so far; `at_least` is a watermark that did not come from rows: a heartbeat.
@@ -64,6 +70,16 @@ class StreamProgress:
             return FOREVER
         seen = self.news.newest > BEGINNING
         return max(self.at_least, self.news.promised, self.news.newest - self.slack if seen else BEGINNING)
+
+
+def stream_status(stream: StreamProgress) -> dict[str, Any]:
+    """What `engine.status()` shows of a stream."""
+    return {
+        "rows": stream.news.rows,
+        "late": stream.news.late,
+        "rejected": dict(stream.news.rejected),
+        "watermark": None if stream.watermark in (BEGINNING, FOREVER) else stream.watermark,
+    }
 
 
 @dataclass(frozen=True)
@@ -96,7 +112,8 @@ class Progress:
         }
         return replace(self, streams=streams)
 
-    def told(self, news: Iterable[Mapping[str, News]]) -> Progress:
+    def with_news(self, news: Iterable[Mapping[str, News]]) -> Progress:
+        """What parts of the rows of some streams have brought."""
         streams = dict(self.streams)
         for part in news:
             for name, brought in part.items():

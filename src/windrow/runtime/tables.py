@@ -1,10 +1,10 @@
-"""Tables of the local runtime: their contents, and their changes as a changelog with effect times.
+"""Tables: their contents, and their changes as a changelog with effect times.
 
 A change takes effect at the time it names, or at the watermark when it names none or an earlier one: answers that are
 final stay so. What is inserted before time begins has always been there.
 
 Rows of a source that do not fit, or whose key is there already, are rejected as those of streams are; a statement that
-cannot be carried out is refused as a whole.
+cannot be applied is refused as a whole.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from windrow.cql import TableChange
 from windrow.errors import WindrowError
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.plan.expressions import Value
-from windrow.runtime.intake import Aside, typed_rows
+from windrow.runtime.side_output import SideOutput
+from windrow.runtime.typed_rows import typed_rows
 from windrow.types import DATE, INTERVAL, TIMESTAMP, Type
 
 
@@ -57,8 +58,8 @@ class TableStore:
         self._used_keys = KeyTable()  # of a non-retroactive table: a deleted key is not inserted again
         self._pending: list[_Pending] = []
         self._columns = [replace(c, nullable=c.nullable and c.name not in entry.primary_key) for c in entry.columns]
-        self.rejected = Aside()  # rows of the source
-        self.refused: list[tuple[TableChange, str]] = []  # statements that could not be carried out, and why
+        self.rejected = SideOutput()  # rows of the source
+        self.refused: list[tuple[TableChange, str]] = []  # statements that could not be applied, and why
 
     def apply(self, change: TableChange, watermark: int) -> None:
         """Take a statement; it changes the table when its effect time has come."""
@@ -92,7 +93,7 @@ class TableStore:
             pending = self._pending.pop(0)
             moment = max(pending.effect, earliest)
             try:
-                told += self._take(pending.change, moment)
+                told += self._apply(pending.change, moment)
             except WindrowError as error:
                 assert isinstance(pending.change, TableChange), error
                 self.refused.append((pending.change, error.message))
@@ -112,8 +113,8 @@ class TableStore:
         effects = np.where(times.valid_mask(), np.maximum(times.values, watermark), watermark)
         return [_Pending(int(effect), rows.take(effects == effect)) for effect in np.unique(effects)]
 
-    def _take(self, change: TableChange | pa.Table, moment: int) -> list[Batch]:
-        """Carry out one change: what it takes back and what it brings."""
+    def _apply(self, change: TableChange | pa.Table, moment: int) -> list[Batch]:
+        """Apply one change: what it takes back and what it brings."""
         if isinstance(change, Batch):
             return [self._bring(self._with_new_keys(change).columns, moment)]
         if change.kind == "INSERT":

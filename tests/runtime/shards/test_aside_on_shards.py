@@ -11,7 +11,7 @@ import pytest
 
 from support.shard_runs import ShardsInProcess
 from windrow.runtime.local import LocalEngine
-from windrow.sources.readers import read_file
+from windrow.sources.files import read_file
 
 STREAM = "CREATE STREAM s (ts TIMESTAMP, k STRING NOT NULL, v INT) TIMESTAMP BY ts SLACK 1 SECOND"
 CSV = "ts,k,v\n2026-01-01 00:00:05,a,1\nnoon,a,1\n,a,1\n2026-01-01 00:00:06,,1\n2026-01-01 00:00:06,b,many\n1,2\n"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.batch import Batch, Dictionary, Segment, sql_type
+from windrow.batch import Batch, Dictionary, sql_type
 from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop, TableChange
@@ -25,6 +25,7 @@ from windrow.plan.nodes import Node, Stream
 from windrow.plan.printer import identifier
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.engine import Engine
+from windrow.runtime.heartbeats import Heartbeats
 from windrow.runtime.intake import Intake
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.lookups import Lookups
@@ -32,14 +33,16 @@ from windrow.runtime.local.query import LocalQuery
 from windrow.runtime.lookups.answering import LookedUp, answer_at, newest_answer
 from windrow.runtime.lookups.lookup_query import LookupQuery
 from windrow.runtime.measuring import Measuring
+from windrow.runtime.progress import Progress, stream_status
 from windrow.runtime.sinks import sink_form, sink_of
 from windrow.runtime.tables import TableStore
 from windrow.session import Result, Session
 from windrow.sharing.lookups import covered
 from windrow.sharing.prepare import running_together
 from windrow.sharing.shared_with import shares
-from windrow.sources.readers import rows_table, source_of, tables_of
-from windrow.units import BEGINNING, FOREVER, parse_timestamp
+from windrow.sources.connectors import source_of
+from windrow.sources.rows import rows_table, tables_of
+from windrow.units import BEGINNING, parse_timestamp
 
 _POLL_INTERVAL = 0.25  # seconds
 
@@ -56,7 +59,7 @@ class LocalEngine(Engine):
         self._queries: dict[str, LocalQuery | LookupQuery] = {}
         super().__init__(Session(folder, aggregates), self._queries)
         self.dictionary = Dictionary()
-        self._watermark: int = BEGINNING
+        self._progress = Progress()
         self._clock = clock or SystemClock()
         self._dataflow = Dataflow(self.dictionary, self._running)
         self.session.running = self._sharing
@@ -65,8 +68,7 @@ class LocalEngine(Engine):
         self._intakes: dict[str, Intake] = {}
         self._tables: dict[str, TableStore] = {}
         self._sources: dict[str, Iterator[pa.Table]] = {}
-        self._heard: dict[str, int] = {}
-        self._begun = False
+        self._heartbeats = Heartbeats(self._clock)
         for entry in self.session.catalog.everything():
             self._take_up(entry, again=True)
 
@@ -119,16 +121,20 @@ class LocalEngine(Engine):
 
     def push(self, stream: str, rows: Any) -> None:
         """Hand over rows of a stream as they come; call `step` to see their effect."""
-        intake = self._intake(stream)
-        self._heard[stream.lower()] = self._clock.now()
+        name = self._intake(stream).stream.name.lower()
+        self._heartbeats.record(name)
         if isinstance(rows, list):
             rows = rows_table(rows)
         for table in tables_of(rows):
-            intake.take(table, self.watermark, self._clock.now())
+            self._take(name, table)
+
+    def _take(self, stream: str, table: pa.Table) -> None:
+        news = self._intakes[stream].take(table, self.watermark, self._clock.now())
+        self._progress = self._progress.with_news([{stream: news}])
 
     def end(self, stream: str) -> None:
         """No more rows of a stream will come."""
-        self._intake(stream).finish()
+        self._progress = self._progress.ending({self._intake(stream).stream.name.lower(): 0})
 
     def punctuate(self, stream: str, before: int | str | None = None, **key: Any) -> None:
         """Say what will not come: no row before a time, or no later one with a key (columns as in PUNCTUATION BY)."""
@@ -136,8 +142,10 @@ class LocalEngine(Engine):
             hint = "write before=time, or the key that is closed: item=7"
             raise WindrowError("a punctuation says what will not come any more", hint)
         moment = parse_timestamp(before) if isinstance(before, str) else before
-        self._intake(stream).punctuate(moment, key)
-        self._heard[stream.lower()] = self._clock.now()
+        name = self._intake(stream).stream.name.lower()
+        news = self._intakes[name].punctuate(moment, key, self._progress.streams[name].news.newest)
+        self._progress = self._progress.with_news([{name: news}])
+        self._heartbeats.record(name)
 
     def step(self) -> bool:
         """Read a chunk of the source that is furthest behind and take the dataflow on; False when all have ended."""
@@ -148,8 +156,8 @@ class LocalEngine(Engine):
                 del self._sources[behind]
                 self.end(behind)
             else:
-                self._intakes[behind].take(table, self.watermark, self._clock.now())
-        self._beat()
+                self._take(behind, table)
+        self._move_silent_streams()
         self._advance()
         return behind is not None
 
@@ -173,14 +181,8 @@ class LocalEngine(Engine):
     def status(self) -> dict[str, Any]:
         """What is running: rows taken, late and rejected of each stream, tuples of state."""
         streams = {
-            intake.stream.name: {
-                "rows": intake.rows,
-                "late": intake.late.count,
-                "rejected": dict(intake.rejected.reasons),
-                "punctuations": intake.punctuations,
-                "watermark": None if intake.watermark in (BEGINNING, FOREVER) else intake.watermark,
-            }
-            for intake in self._intakes.values()
+            intake.stream.name: stream_status(self._progress.streams[name]) | {"punctuations": intake.punctuations}
+            for name, intake in self._intakes.items()
         }
         tables = {s.entry.name: {"rows": len(s.contents()), "rejected": s.reasons()} for s in self._tables.values()}
         return {
@@ -223,13 +225,20 @@ class LocalEngine(Engine):
         self._intakes.pop(name, None)
         self._sources.pop(name, None)
         self._tables.pop(name, None)
-        self._heard.pop(name, None)
+        self._heartbeats.forget(name)
+        self._follow_streams()
 
     def _open(self, entry: StreamEntry) -> None:
         self._intakes[entry.name.lower()] = Intake(entry, self.dictionary)
-        self._heard[entry.name.lower()] = self._clock.now()
+        self._heartbeats.record(entry.name.lower())
+        self._follow_streams()
         if entry.connector is not None:
             self._sources[entry.name.lower()] = source_of(entry.connector, entry.columns)
+
+    def _follow_streams(self) -> None:
+        """Streams have come or gone."""
+        slacks = {name: intake.stream.slack for name, intake in self._intakes.items()}
+        self._progress = self._progress.with_streams(slacks)
 
     def _open_table(self, entry: TableEntry) -> None:
         store = self._tables[entry.name.lower()] = TableStore(entry, self.dictionary)
@@ -270,7 +279,7 @@ class LocalEngine(Engine):
     def _furthest_behind(self) -> str | None:
         used = self._used_streams()
         waiting = [name for name in self._sources if name in used]
-        return min(waiting, key=lambda name: self._intakes[name].watermark, default=None)
+        return min(waiting, key=lambda name: self._progress.streams[name].watermark, default=None)
 
     def _used_streams(self) -> set[str]:
         """Streams that a query reads; the others are not waited for."""
@@ -279,38 +288,31 @@ class LocalEngine(Engine):
 
     @property
     def watermark(self) -> int:
-        return self._watermark
+        return self._progress.watermark
 
     @property
     def last_row(self) -> int:
         """The latest timestamp that any stream has shown."""
-        return max((intake.newest for intake in self._intakes.values()), default=BEGINNING)
+        return self._progress.last_row
 
-    def _beat(self) -> None:
-        """Streams that were silent for the length of their heartbeat move on with the clock."""
-        now = self._clock.now()
-        for name, intake in self._intakes.items():
-            pause = intake.stream.heartbeat
-            if pause is not None and name not in self._sources and now - self._heard.get(name, now) >= pause:
-                intake.advance(now)
+    def _move_silent_streams(self) -> None:
+        """Those that were silent for the length of their heartbeat; one whose source is being read is not silent."""
+        listening = {name: intake.stream for name, intake in self._intakes.items() if name not in self._sources}
+        times = self._heartbeats.due(listening, self._progress)
+        if times:
+            self._progress = self._progress.moved(times)
 
     def _advance(self) -> None:
         used = self._used_streams()
-        if not used:
+        self._progress, segment = self._progress.advanced(used)
+        if segment is None:
             return
-        watermark = min(self._intakes[name].watermark for name in used)
-        if watermark <= self.watermark:
-            return
-        begin = self._segment_begin(used, watermark)
-        self._watermark = watermark
-        if begin is None:
-            return
-        segment = Segment(begin, watermark)
         inputs: dict[str, Batch] = {}
         for intake in (self._intakes[name] for name in used):
             if intake.closed is not None:
-                inputs[closings_of(intake.stream.name)] = intake.closed.until(watermark, begin)
-            inputs[intake.stream.name] = intake.until(watermark)
+                inputs[closings_of(intake.stream.name)] = intake.closed.until(segment.end, segment.begin)
+            inputs[intake.stream.name], news = intake.until(segment.end)
+            self._progress = self._progress.with_news([{intake.stream.name.lower(): news}])
         for store in self._tables.values():
             inputs[contents_of(store.entry.name)] = store.contents()
             inputs[store.entry.name] = store.changes(segment)
@@ -322,14 +324,6 @@ class LocalEngine(Engine):
             if isinstance(query, LocalQuery):
                 query.take(changes, segment)
         self._lookups.look()
-
-    def _segment_begin(self, used: set[str], watermark: int) -> int | None:
-        """Time begins with the first row: before it there is nothing to answer from, and None is given."""
-        if self._begun:
-            return self.watermark
-        times = [first for name in used if (first := self._intakes[name].first_time()) is not None]
-        self._begun = min(times, default=watermark) < watermark
-        return min(times) if self._begun else None
 
 
 def _with_first(first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:

@@ -17,10 +17,10 @@ from windrow.errors import CheckpointError
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.nodes import Node
 from windrow.plan.pattern import Pattern
+from windrow.runtime.heartbeats import Heartbeats
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.accounting import Accounts
 from windrow.runtime.shards.batch_spec import BatchSpec, FinalRefreshes, plan_to_bytes
-from windrow.runtime.shards.heartbeats import Heartbeats
 from windrow.runtime.shards.outcome import outcome
 from windrow.runtime.shards.plan_versions import PlanVersions
 from windrow.runtime.shards.statement_log import StatementLog, changes_of_tables, tables_created
@@ -103,7 +103,7 @@ class BatchLoop:
             if self._is_running or self.last is None:
                 return False
             plan = self._plans.current
-            times = self._heartbeats.due(plan.streams, self.progress)
+            times = self._heartbeats.due_once(plan.streams, self.progress)
             if not self._waits_for_time(self.last) or not self.progress.moved(times).can_advance(plan.used_streams):
                 return False
             self._moved |= times
@@ -190,7 +190,7 @@ class BatchLoop:
     def _commit(self, record: Commit, reports: Sequence[ShardReport]) -> None:
         self._checkpoint.commit(record)
         self.last = record
-        self._heartbeats.record(record.progress)
+        self._heartbeats.record_progress(record.progress)
         self.accounts.add(record.metrics, record.state_bytes)
         for name, failures in (failed for report in reports for failed in report.failures.items()):
             self._checkpoint.aggregates[name].failures.add(failures)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from windrow.runtime.progress import News, Progress
+from windrow.runtime.progress import Progress, contradicted
 from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion
 from windrow.runtime.shards.running import RunningPlan
 from windrow.runtime.shards.storage.bundles import Address
@@ -26,13 +26,13 @@ def outcome(
     assert len(reports) == expected, f"{len(reports)} of {expected} shards reported"
     first = reports[0]
     assert all(report.progress == first.progress for report in reports), "shards disagree about the watermark"
-    contradicted = ({name: _rejected(of) for name, of in report.rejected.items()} for report in reports)
+    news = ({name: contradicted(of) for name, of in report.rejected.items()} for report in reports)
     return Commit(
         spec.number,
         source,
         spec.plan_version,
         statements,
-        first.progress.told(contradicted),
+        first.progress.with_news(news),
         _refreshed_until(first.progress, before),
         {query.key: max(report.last_changes.get(query.key, BEGINNING) for report in reports) for query in plan.queries},
         {(report.stage, report.shard): ShardVersion(report.token, *report.manifest) for report in reports},
@@ -45,11 +45,6 @@ def outcome(
         waiting=sum(report.waiting for report in reports),
         live=sum(report.live for report in reports),
     )
-
-
-def _rejected(reasons: Mapping[str, int]) -> News:
-    """Rows that were taken, and rejected when their time was final."""
-    return News(rows=-sum(reasons.values()), rejected=reasons)
 
 
 def _refreshed_until(progress: Progress, before: Commit | None) -> int:

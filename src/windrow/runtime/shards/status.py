@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from windrow.catalog import StreamEntry
-from windrow.runtime.progress import StreamProgress
+from windrow.runtime.progress import StreamProgress, stream_status
 from windrow.runtime.shards.accounting import Accounts
 from windrow.runtime.shards.storage.checkpoint import Commit
 from windrow.session import Session
-from windrow.units import BEGINNING, FOREVER
 
 
 def status(
@@ -37,10 +36,5 @@ def status(
 
 
 def _of_stream(stream: StreamProgress) -> dict[str, Any]:
-    return {
-        "rows": stream.news.rows,
-        "late": stream.news.late,
-        "rejected": dict(stream.news.rejected),
-        "unread": None if stream.ends_at is None else max(stream.ends_at - stream.news.read, 0),
-        "watermark": None if stream.watermark in (BEGINNING, FOREVER) else stream.watermark,
-    }
+    unread = None if stream.ends_at is None else max(stream.ends_at - stream.news.read, 0)
+    return stream_status(stream) | {"unread": unread}

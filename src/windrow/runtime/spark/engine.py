@@ -23,7 +23,7 @@ from windrow.runtime.spark.spark_session import own_session, prepared
 from windrow.runtime.spark.streaming_run import StreamingRun
 from windrow.runtime.spark.tables import table_from
 from windrow.session import Result
-from windrow.sources.readers import rows_table, tables_of
+from windrow.sources.rows import rows_table, tables_of
 
 ROWS_A_BATCH = 1_000_000  # of a generator, unless another number is given
 

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from windrow.batch import sql_type
 from windrow.errors import WindrowError
 from windrow.runtime.spark.sources import declared_columns
-from windrow.sources.readers import rows_table, tables_of
+from windrow.sources.rows import rows_table, tables_of
 
 
 def table_from(data: Any, name: str, place: str, key: Sequence[str], retroactive: bool) -> str:

@@ -20,14 +20,15 @@ from windrow.batch.transport import to_bytes
 from windrow.physical.closings import closings_of
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.plan.nodes import Stream
-from windrow.runtime.intake import Aside, Intake
+from windrow.runtime.intake import Intake
 from windrow.runtime.progress import News
 from windrow.runtime.shards.batch_spec import BatchSpec, plan_from_bytes
 from windrow.runtime.shards.running import Graph, Output, Run, RunningPlan
 from windrow.runtime.shards.tasks import messages
 from windrow.runtime.shards.tasks.messages import Rows
+from windrow.runtime.side_output import SideOutput
+from windrow.sources.files import read_file
 from windrow.sources.generators import generator
-from windrow.sources.readers import read_file
 from windrow.units import BEGINNING, FOREVER
 
 ALL_TIME = Segment(BEGINNING, FOREVER)
@@ -81,11 +82,8 @@ class _Router:
     def take(self, source: str, table: pa.Table) -> Iterator[pa.RecordBatch]:
         """One message a shard and stage that gets rows."""
         intake = Intake(self._plan.streams[source], self._dictionary)
-        intake.take(table, self._spec.progress.watermark, self._spec.arrival)
+        news = intake.take(table, self._spec.progress.watermark, self._spec.arrival)
         rows = intake.taken()
-        first = int(rows.ts.min()) if len(rows) else FOREVER
-        rejected = dict(intake.rejected.reasons)
-        news = News(len(rows), first, intake.newest, intake.promised, intake.late.count, rejected)
         self._news[source] = self._news.get(source, News()) + news
         self._add_side_output(source, "late", intake.late)
         self._add_side_output(source, "rejected", intake.rejected)
@@ -138,7 +136,7 @@ class _Router:
             part = closings.take(shard == number)
             bound.setdefault((output.exchange.stage, int(number)), {})[closings_of(output.name)] = to_bytes(part)
 
-    def _add_side_output(self, source: str, kind: str, aside: Aside) -> None:
+    def _add_side_output(self, source: str, kind: str, aside: SideOutput) -> None:
         table = aside.table()
         if table is not None:
             self._side_outputs.append((source, kind, messages.table_to_bytes(table)))

@@ -21,7 +21,7 @@ from windrow.physical.closings import closings_of
 from windrow.physical.physical_node import contents_of
 from windrow.plan.nodes import Stream
 from windrow.plan.running_nodes import below_exchange
-from windrow.runtime.intake import Aside, contradiction
+from windrow.runtime.intake import contradiction
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.running import Run, Source
@@ -31,8 +31,9 @@ from windrow.runtime.shards.tasks import messages
 from windrow.runtime.shards.tasks.emission import Emission
 from windrow.runtime.shards.tasks.messages import Message, Rows, ShardReport
 from windrow.runtime.shards.tasks.router import spread
+from windrow.runtime.side_output import SideOutput
 from windrow.runtime.tables import TableStore
-from windrow.sources.readers import source_of
+from windrow.sources.connectors import source_of
 from windrow.units import BEGINNING, FOREVER
 
 
@@ -58,7 +59,7 @@ class _Step:
         self._spec, self._stage, self._shard = spec, stage, shard
         self._token = uuid.uuid4().hex
         self._state = state_of(spec, stage, shard)
-        self._rejected: dict[str, Aside] = {}
+        self._rejected: dict[str, SideOutput] = {}
 
     def run(self, received: Sequence[Rows]) -> Iterator[Message]:
         spec, state = self._spec, self._state
@@ -117,7 +118,7 @@ class _Step:
 
     def _progress(self, received: Sequence[Rows]) -> tuple[Progress, Segment | None]:
         plan = self._spec.plan
-        return self._spec.progress.told(part.news for part in received).advanced(plan.used_streams)
+        return self._spec.progress.with_news(part.news for part in received).advanced(plan.used_streams)
 
     def _computed(self, segment: Segment) -> tuple[dict[str, Batch], Run]:
         state = self._state
@@ -155,7 +156,7 @@ class _Step:
         same = (name for name in self._state.closed if self._reads(name, stream.name))
         if source.name == min(same):  # each row once, however many queries read it
             names = [field.name for field in stream.columns]
-            self._rejected.setdefault(stream.name, Aside()).put(
+            self._rejected.setdefault(stream.name, SideOutput()).put(
                 rows_to_arrow(rows.take(after), names), contradiction(stream.punctuated)
             )
         return rows.take(~after)
