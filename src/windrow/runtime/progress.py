@@ -72,12 +72,13 @@ class StreamProgress:
         return max(self.at_least, self.news.promised, self.news.newest - self.slack if seen else BEGINNING)
 
 
-def stream_status(stream: StreamProgress) -> dict[str, Any]:
-    """What `engine.status()` shows of a stream."""
+def stream_status(stream: StreamProgress, **more: int | None) -> dict[str, Any]:
+    """What `engine.status()` shows of a stream, with what an engine knows beside."""
     return {
         "rows": stream.news.rows,
         "late": stream.news.late,
         "rejected": dict(stream.news.rejected),
+        **more,
         "watermark": None if stream.watermark in (BEGINNING, FOREVER) else stream.watermark,
     }
 

@@ -181,7 +181,7 @@ class LocalEngine(Engine):
     def status(self) -> dict[str, Any]:
         """What is running: rows taken, late and rejected of each stream, tuples of state."""
         streams = {
-            intake.stream.name: stream_status(self._progress.streams[name]) | {"punctuations": intake.punctuations}
+            intake.stream.name: stream_status(self._progress.streams[name], punctuations=intake.punctuations)
             for name, intake in self._intakes.items()
         }
         tables = {s.entry.name: {"rows": len(s.contents()), "rejected": s.reasons()} for s in self._tables.values()}
