@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from support.local_runs import TIMESTAMP
 from support.sql_oracle import Row
+from support.table_history import TableHistory
+from support.text_oracle import World
 from windrow.plan.nodes import Node, Stream
 
 SCHEMA = pa.schema([("ts", TIMESTAMP), ("a", pa.int64()), ("b", pa.string()), ("v", pa.float64())])
@@ -16,7 +18,12 @@ TABLE_SCHEMA = pa.schema([("a", pa.int64()), ("name", pa.string())])
 LIVING_SCHEMA = SCHEMA.append(pa.field("ttl", pa.duration("us")))
 SCHEMAS = {**dict.fromkeys(("s", "t", "u"), SCHEMA), "readings": LIVING_SCHEMA, "r": TABLE_SCHEMA, "n": TABLE_SCHEMA}
 TABLE: list[Row] = [{"a": 0, "name": "zero"}, {"a": 1, "name": "x"}, {"a": 2, "name": None}]
-FILL = " ".join(f"INSERT INTO {table} VALUES (0, 'zero'), (1, 'x'), (2, NULL);" for table in ("r", "n"))
+FILLING = {table: f"INSERT INTO {table} VALUES (0, 'zero'), (1, 'x'), (2, NULL)" for table in ("r", "n")}
+FILL = " ".join(f"{statement};" for statement in FILLING.values())
+TABLES = {
+    table: TableHistory(f"CREATE TABLE {table} (a BIGINT, name STRING, PRIMARY KEY (a))", [statement])
+    for table, statement in FILLING.items()
+}
 START = 1_767_225_600_000_000  # 2026-01-01 00:00:00
 SECOND = 1_000_000
 
@@ -55,3 +62,8 @@ def instants(plan: Node, streams: dict[str, list[Row]], chosen: Sequence[int]) -
     moments = [START + half * SECOND // 2 for half in chosen]
     moments += [moment - 1 for moment in moments]
     return sorted({moment for moment in moments if moment >= first})
+
+
+def world_of(text: str, ordered: dict[str, list[Row]], moments: Sequence[int] = ()) -> World:
+    """What the oracle recomputes the answers of a query over these streams from."""
+    return World(text, ordered, SCHEMAS, moments, TABLES, {"readings": "ttl"})
