@@ -46,7 +46,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.NullSafeNEQ: "IS DISTINCT FROM",
 }
 _COMPARES = frozenset({"=", "<>", "<", "<=", ">", ">=", "IN", "IS DISTINCT FROM"})
-_MEMBERSHIP = "it stands in WHERE or HAVING, joined to other conditions by AND; for OR write UNION"
+_MEMBERSHIP = "it stands in WHERE, joined to other conditions by AND; for OR write UNION"
 _UNKNOWN = (
     "this operator is not part of CQL",
     "CQL has + - * / % ||, comparisons, AND, OR, NOT, IN, LIKE, BETWEEN, IS and CASE",
