@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import windrow
 from windrow.errors import WindrowError
-from windrow.runtime.spark import Engine
+from windrow.runtime.spark import SparkEngine
 from windrow.types import STRING
 
 STREAM = "CREATE STREAM s (ts TIMESTAMP, k STRING, v INT) TIMESTAMP BY ts;"
@@ -93,7 +93,7 @@ def test_rows_come_from_dataframes_tables_and_folders(spark: SparkSession, tmp_p
         )
         typed.coalesce(1).write.mode("append").parquet(str(tmp_path / "measured"))
 
-    def engine() -> Engine:
+    def engine() -> SparkEngine:
         made = windrow.connect(spark=spark, checkpoint=checkpoint, shards=2)
         frame = spark.readStream.name("measured").schema(schema).parquet(str(tmp_path / "measured"))
         made.stream("measured", frame, timestamp="ts")
@@ -202,7 +202,7 @@ def test_aggregates_of_ones_own_reach_the_workers(spark: SparkSession, tmp_path:
 
         merge = add
 
-    def engine() -> Engine:
+    def engine() -> SparkEngine:
         return windrow.connect(spark=spark, checkpoint=str(tmp_path), shards=2)
 
     first = engine()
