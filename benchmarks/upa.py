@@ -18,8 +18,9 @@ from benchmarks.runner import Report, measuring
 from windrow.batch import Batch, Dictionary, Segment, consolidate, inserts, words_of
 from windrow.batch.arrays import Array, Int64s
 from windrow.batch.arrow import columns_from_arrow
-from windrow.physical.strategy import Strategy, structure_kind
+from windrow.physical.structures import structure_kind
 from windrow.plan.nodes import Node, Stream
+from windrow.plan.strategy import Strategy
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.session import Session
 from windrow.sources.generators import generator

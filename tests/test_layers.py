@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-LANGUAGE = ("windrow.cql", "windrow.catalog", "windrow.plan", "windrow.optimizer", "windrow.session")
+LANGUAGE = (
+    "windrow.cql",
+    "windrow.catalog",
+    "windrow.plan",
+    "windrow.optimizer",
+    "windrow.sharing",
+    "windrow.session",
+)
 HEAVY = ("numpy", "pyarrow", "pandas", "numba", "pyspark")
 
 

@@ -5,7 +5,7 @@ It plans and keeps names; running queries is the matter of a runtime, which is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -41,11 +41,14 @@ from windrow.plan.explain import Alternative, Distribution, Explanation, explain
 from windrow.plan.functions import ALIASES, scalar_names
 from windrow.plan.nodes import Node
 from windrow.plan.printer import RESERVED, query_text
+from windrow.plan.running_nodes import GroupSynopsis
+from windrow.plan.strategy import Strategy
 from windrow.plan.user_aggregate import UserAggregate
-from windrow.sharing.lookups import with_lookups
+from windrow.sharing.prepare import prepare
 from windrow.sharing.shared_with import shared_with
+from windrow.sharing.starting import Plans, PreparedQuery, Settings, StartingQuery, upsert_key
 from windrow.types import Type
-from windrow.units import format_timestamp
+from windrow.units import BEGINNING, format_timestamp
 
 
 @dataclass(frozen=True)
@@ -76,15 +79,18 @@ class Session:
         aggregates: Sequence[UserAggregate] = (),
         distribution: Distribution | None = None,
         keep: Callable[[UserAggregate], UserAggregate] = lambda registered: registered,
+        running: Callable[[str], PreparedQuery | None] | None = None,
     ) -> None:
         """`aggregates` are the user's own that queries of the folder call; with a `distribution`, EXPLAIN shows it.
 
         `keep` is told of every aggregate that is registered later, and says which one its name stands for.
+        `running` gives the queries of a runtime as they run; without it all are planned as if they started together.
         """
         self.catalog = Catalog(folder)
         self._distribution = distribution
-        # All queries that share something as a runtime runs them, if the one with this name does.
-        self.running: Callable[[str], Mapping[str, Node]] = lambda name: {}
+        self._running = running or self._planned
+        self._strategies: dict[str, Strategy] = {}  # of queries that no runtime runs
+        self._planned_queries: dict[str, PreparedQuery] = {}
         self._keep = keep
         for aggregate in aggregates:
             self._know(_with_a_free_name(aggregate))
@@ -108,7 +114,7 @@ class Session:
 
     def explain(self, text: str) -> list[Explanation]:
         """Carry out a text and explain every query in it, named or not."""
-        return [found for result in self.execute(text) if (found := self._explanation(result.statement)) is not None]
+        return [self.explain_query(*asked) for result in self.execute(text) if (asked := _query_of(result.statement))]
 
     def plan(self, text: str) -> Node:
         """The optimized plan of one query."""
@@ -172,8 +178,10 @@ class Session:
             self.catalog.set_plan(replace(entry, plan=plan))
 
     def _carry_out(self, statement: Statement) -> Result:
+        self._planned_queries = {}
         if isinstance(statement, Create):
             self.catalog.put(statement.entry)
+            self._strategies[statement.entry.name.lower()] = Strategy(self.catalog.setting("strategy"))
             return Result(statement, f"created {statement.entry.kind} {statement.entry.name}")
         if isinstance(statement, Drop):
             return self._drop(statement)
@@ -186,9 +194,11 @@ class Session:
         if isinstance(statement, Set):
             self.catalog.set(statement.name, statement.value)
             return Result(statement, f"{statement.name} is {statement.value}")
-        explanation = self._explanation(statement)
-        assert explanation is not None, statement
-        return Result(statement, self._explained(statement, explanation), explanation=explanation)
+        asked = _query_of(statement)
+        assert asked is not None, statement
+        explanation = self.explain_query(*asked)
+        form = statement.form if isinstance(statement, Explain) and statement.form else self.catalog.setting("explain")
+        return Result(statement, FORMS[form]([explanation]), explanation=explanation)
 
     def _drop(self, statement: Drop) -> Result:
         if statement.name is None:
@@ -196,41 +206,52 @@ class Session:
         self.catalog.drop(statement.name)
         return Result(statement, f"dropped {statement.kind} {statement.name}")
 
-    def _explanation(self, statement: Statement) -> Explanation | None:
-        if isinstance(statement, Ask):
-            return self.explanation(None, statement.plan)
-        if isinstance(statement, Explain):
-            return self.explanation(statement.query, statement.plan)
-        if isinstance(statement, Create) and isinstance(statement.entry, QueryEntry) and statement.entry.plan:
-            return self.explanation(statement.entry.name, statement.entry.plan)
-        return None
-
-    def explanation(self, name: str | None, plan: Node) -> Explanation:
-        """How a query will run, or how it does when it shares something with others."""
-        found, spread = self._optimize(plan), self._distribution
-        running = {} if name is None else self.running(name)
-        shown = running[name.lower()] if name is not None and running else self._as_it_will_run(name, found.plan)
+    def explain_query(self, name: str | None, bound: Node) -> Explanation:
+        """How a query runs, or will when it starts."""
+        key, spread = (name or "").lower(), self._distribution
+        query = self._running(key) or self._prepared([self.starting(key, bound)])[key]
+        plan, today = query.plans[key], self._optimize(bound)
         return explain(
-            shown,
+            plan,
             self.catalog.statistics,
             name,
-            query_text(plan),
-            tuple(Alternative(one.steps, one.cost.total, one.chosen, one.why) for one in found.considered),
+            query_text(bound),
+            tuple(_alternatives(today, query.optimized)),
             None if spread is None else spread.shards,
-            () if spread is None else spread.sources(shown),
-            self.catalog.setting("strategy"),
-            shared_with(name.lower(), running) if name is not None and running else (),
+            () if spread is None else spread.sources(plan),
+            query.strategy.value,
+            shared_with(key, query.plans),
         )
 
-    def _as_it_will_run(self, name: str | None, optimized: Node) -> Node:
-        entry = None if name is None else self.catalog.get(name)
-        if isinstance(entry, QueryEntry) and entry.is_on_lookup:
-            (optimized,) = self.looked_up([optimized])
-        return optimized if self._distribution is None else self._distribution.spread(name, optimized)
+    def starting(self, name: str, bound: Node, start: int = BEGINNING) -> StartingQuery:
+        """A query as it is when it starts, under the settings of now."""
+        entry = self.catalog.get(name)
+        optimized, strategy = self.optimized(bound), Strategy(self.catalog.setting("strategy"))
+        if not isinstance(entry, QueryEntry):
+            return StartingQuery(name, bound, optimized, start, strategy)
+        key = upsert_key(entry.sink, optimized)
+        return StartingQuery(name, bound, optimized, start, strategy, entry.is_on_lookup, key)
 
-    def looked_up(self, plans: Sequence[Node]) -> list[Node]:
-        """Plans of queries that are looked up and start together, over the synopses that they share."""
-        return with_lookups(plans, self.catalog.statistics, self.catalog.synopsis_memory)
+    def prepare(self, queries: Iterable[StartingQuery], synopses: Sequence[GroupSynopsis] = ()) -> Plans:
+        """The plans of queries that start, as they will run beside synopses that run already."""
+        catalog = self.catalog
+        is_optimized, is_sharded = catalog.setting("optimizer") == "on", self._distribution is not None
+        settings = Settings(is_optimized, catalog.synopsis_memory, is_sharded)
+        return prepare(queries, settings, catalog.statistics, synopses)
+
+    def _prepared(self, queries: Sequence[StartingQuery]) -> dict[str, PreparedQuery]:
+        plans = self.prepare(queries)
+        return {query.name: PreparedQuery(plans, query.optimized, query.strategy) for query in queries}
+
+    def _planned(self, name: str) -> PreparedQuery | None:
+        """A query of the catalog, as it would run if all of them started together."""
+        if not self._planned_queries:
+            entries = {entry.name.lower(): entry.plan for entry in self.catalog.entries(QueryEntry)}
+            queries = (self.starting(name, plan) for name, plan in entries.items() if plan is not None)
+            strategies = self._strategies
+            known = [replace(query, strategy=strategies.get(query.name, query.strategy)) for query in queries]
+            self._planned_queries = self._prepared(known)
+        return self._planned_queries.get(name)
 
     def optimized(self, plan: Node) -> Node:
         """The plan that runs: rewritten by the optimizer unless it is set off."""
@@ -241,13 +262,29 @@ class Session:
             return optimize(plan, self.catalog.statistics)
         return optimize(plan, self.catalog.statistics, REQUIRED, alternatives=(), finishing=())
 
-    def _explained(self, statement: Statement, explanation: Explanation) -> str:
-        form = statement.form if isinstance(statement, Explain) and statement.form else self.catalog.setting("explain")
-        return FORMS[form]([explanation])
-
     def _show(self, statement: Show) -> Result:
         columns, rows = _SHOWN[statement.what](self.catalog)
         return Result(statement, f"{statement.what}: {len(rows)}", columns, tuple(rows))
+
+
+def _query_of(statement: Statement) -> tuple[str | None, Node] | None:
+    """The query that a statement is about, with its name; None when it is about something else."""
+    if isinstance(statement, Ask):
+        return None, statement.plan
+    if isinstance(statement, Explain):
+        return statement.query, statement.plan
+    if isinstance(statement, Create) and isinstance(statement.entry, QueryEntry) and statement.entry.plan:
+        return statement.entry.name, statement.entry.plan
+    return None
+
+
+def _alternatives(today: Optimized, running: Node) -> Iterator[Alternative]:
+    """The plans that are considered, if the one that runs is among them; it stays when others have become cheaper."""
+    if any(one.plan == running for one in today.considered):
+        for one in today.considered:
+            is_running = one.plan == running
+            why = one.why if is_running == one.chosen else _SINCE if is_running else f"{one.why}, by now"
+            yield Alternative(one.steps, one.cost.total, is_running, why)
 
 
 def _with_a_free_name(aggregate: UserAggregate) -> UserAggregate:
@@ -259,6 +296,8 @@ def _with_a_free_name(aggregate: UserAggregate) -> UserAggregate:
         raise WindrowError(f"{name!r} cannot be the name of a function", "choose one word that is not reserved")
     return aggregate if aggregate.name == name else replace(aggregate, name=name)
 
+
+_SINCE = "chosen when the query started"
 
 FORMS: dict[str, Callable[[Sequence[Explanation]], str]] = {
     "tree": lambda explanations: "\n\n".join(tree_text(explanation) for explanation in explanations),

@@ -5,11 +5,8 @@ import json
 import pytest
 
 from support.expected import ROOT, assert_file_holds
-from windrow.physical.strategy import Strategy
 from windrow.plan.explain import Distribution
 from windrow.session import FORMS, Session
-from windrow.sharing.exchanges import distributed
-from windrow.sharing.slices import with_slices
 
 SHOWCASE = ROOT / "examples" / "traffic.cql"
 GOLDEN = ROOT / "tests" / "golden"
@@ -25,8 +22,7 @@ def test_explain_of_the_showcase(form: str) -> None:
 
 @pytest.mark.parametrize("form", SUFFIXES)
 def test_explain_of_the_showcase_on_shards(form: str) -> None:
-    distribution = Distribution(4, lambda _, plan: distributed(with_slices(plan), Strategy.UPA))
-    explanations = Session(distribution=distribution).explain(SHOWCASE.read_text(encoding="utf-8"))
+    explanations = Session(distribution=Distribution(4)).explain(SHOWCASE.read_text(encoding="utf-8"))
 
     assert_file_holds(GOLDEN / f"traffic-on-shards.{SUFFIXES[form]}", FORMS[form](explanations) + "\n")
 

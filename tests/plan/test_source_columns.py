@@ -5,12 +5,9 @@ from pathlib import Path
 import pytest
 
 from support.shard_runs import ShardsInProcess
-from windrow.physical.strategy import Strategy
 from windrow.plan.analysis.source_columns import source_columns
-from windrow.plan.explain import tree_text
+from windrow.plan.explain import Distribution, tree_text
 from windrow.session import Session
-from windrow.sharing.exchanges import distributed
-from windrow.sharing.slices import with_slices
 
 STREAMS = """
     CREATE STREAM s (ts TIMESTAMP, a BIGINT, b STRING, c DOUBLE, d INT) TIMESTAMP BY ts;
@@ -39,10 +36,10 @@ ALL = {"ts", "a", "b", "c", "d"}
     ],
 )
 def test_columns_that_are_read(query: str, read: dict[str, set[str]]) -> None:
-    session = Session()
+    session = Session(distribution=Distribution(4))
     session.execute(STREAMS)
     plan = session.plan(query)
-    running = distributed(with_slices(plan), Strategy.UPA)
+    (running,) = session.prepare([session.starting("", plan)]).values()
     assert source_columns([plan]) == read
     assert {name: columns - {"ts"} for name, columns in source_columns([running]).items()} == {
         name: columns - {"ts"} for name, columns in read.items()

@@ -20,9 +20,7 @@ from windrow.errors import WindrowError
 from windrow.plan.analysis import lookups
 from windrow.plan.analysis.synopses import SynopsisKind
 from windrow.runtime.local import LocalEngine
-from windrow.runtime.local import lookups as lookups_in_process
 from windrow.runtime.lookups import rechoosing
-from windrow.runtime.shards import query_plans
 from windrow.sharing import lookups as shared_lookups
 from windrow.units import BEGINNING, FOREVER
 
@@ -125,8 +123,7 @@ def test_as_with_a_synopsis_of_its_own(
     with pytest.MonkeyPatch.context() as patch:
         _plan(patch, indexed, None, watched=False)
         shared = outcomes(ShardsInProcess(shards) if shards else LocalEngine(), asked, rows, cuts)
-        for module in (lookups_in_process, query_plans):
-            patch.setattr(module, "over_running", lambda *given: None)
+        patch.setattr(shared_lookups, "over_running", lambda *given: None)
         alone = outcomes(ShardsInProcess(shards) if shards else LocalEngine(), asked, rows, cuts)
     slides = any("SLIDE" in one.text for one in asked)
     pairs = list(zip(shared, alone, strict=True))

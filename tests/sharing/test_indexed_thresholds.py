@@ -66,7 +66,8 @@ def test_the_planner_shares_an_index_when_many_ask() -> None:
 
     def shared(windows: int, queries: int) -> list[PeriodicLookup]:
         plans = [engine.session.plan(text.format(60 + n % windows, n)) for n in range(queries)]
-        found = indexed_thresholds.with_indexed_thresholds(plans, statistics)
+        starting = [engine.session.starting(f"q{number}", plan) for number, plan in enumerate(plans)]
+        found = engine.session.prepare(starting).values()
         return [node for plan in found for node in plan.walk() if isinstance(node, PeriodicLookup)]
 
     assert not shared(windows=3, queries=3), "the index costs more than three queries that look at all groups"

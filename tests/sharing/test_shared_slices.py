@@ -15,8 +15,7 @@ from support.sql_oracle import Row
 from support.sub_windows import DECLARATION, HALF, SCHEMA, moments_of, streams
 from windrow.plan.running_nodes import SharedSlices
 from windrow.runtime.local import LocalEngine
-from windrow.sharing.shared_slices import with_shared_slices
-from windrow.sharing.slices import with_slices
+from windrow.sharing.starting import StartingQuery
 
 lists = st.sampled_from(
     ["COUNT(*) AS n, AVG(x) AS a", "MAX(x) AS m, SUM(w) AS t", "SUM(w) AS t, AVG(w) AS a, MIN(y) AS y, COUNT(y) AS n"]
@@ -88,9 +87,12 @@ def test_slices_of_a_width_are_made_from_the_widest_that_divide_it() -> None:
         "61 SECONDS SLIDE 10",
     ]
     texts = [f"SELECT k, COUNT(*) AS n{i} FROM s [RANGE {one} SECONDS] GROUP BY k" for i, one in enumerate(asked)]
-    plans = [with_slices(engine.query(text).plan) for text in texts]
-    shared = with_shared_slices(plans)
-    assert shared is not None
-    widths = [[node.width // 1_000_000 for node in plan.walk() if isinstance(node, SharedSlices)] for plan in shared]
-    assert widths == [[10], [20, 10], [15], [60, 20, 10], []]
-    assert with_shared_slices(plans[:1]) is None
+    session = engine.session
+    queries = [session.starting(f"q{number}", session.plan(text)) for number, text in enumerate(texts)]
+
+    def widths(queries: list[StartingQuery]) -> list[list[int]]:
+        plans = session.prepare(queries).values()
+        return [[node.width // 1_000_000 for node in plan.walk() if isinstance(node, SharedSlices)] for plan in plans]
+
+    assert widths(queries) == [[10], [20, 10], [15], [60, 20, 10], []]
+    assert widths(queries[:1]) == [[]]

@@ -98,13 +98,7 @@ def demo(
 
 
 def _session(shards: int | None) -> Session:
-    if shards is None:
-        return Session()
-    from windrow.physical.strategy import Strategy
-    from windrow.sharing.exchanges import distributed
-    from windrow.sharing.slices import with_slices
-
-    return Session(distribution=Distribution(shards, lambda _, plan: distributed(with_slices(plan), Strategy.UPA)))
+    return Session(distribution=None if shards is None else Distribution(shards))
 
 
 def _text(file: Path | None, statements: str | None) -> str:

@@ -9,9 +9,9 @@ from windrow.batch.batch import Batch
 from windrow.batch.column import Column
 from windrow.operators import Projection
 from windrow.operators.punctuated import ClosedOnBoth
-from windrow.physical.strategy import Strategy
 from windrow.plan.analysis.closings import Closed, closed, closes_side
 from windrow.plan.nodes import Join, Node, Stream
+from windrow.plan.strategy import Strategy
 
 if TYPE_CHECKING:
     from windrow.physical.physical_node import PhysicalNode

@@ -43,7 +43,7 @@ from windrow.physical.lower_groups import GroupLowering, counted
 from windrow.physical.lower_joins import JoinLowering
 from windrow.physical.lower_under_strategy import LoweringUnderStrategy
 from windrow.physical.physical_node import LOOKED_UP, PhysicalNode, contents_of, plan_digest
-from windrow.physical.strategy import Strategy, structure_kind
+from windrow.physical.structures import structure_kind
 from windrow.physical.windows import lifetime_ordinal, window_operators
 from windrow.plan import nodes, running_nodes
 from windrow.plan.analysis.closings import closes_partitions
@@ -52,7 +52,7 @@ from windrow.plan.analysis.refreshes import refresh_interval, without_slides
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.analysis.state import is_grouped
 from windrow.plan.nodes import Node, OutputKind
-from windrow.plan.row_time import with_row_times
+from windrow.plan.strategy import Strategy
 from windrow.sharing.followed_parts import followed
 from windrow.state import StructureKind
 from windrow.types import TIMESTAMP
@@ -129,8 +129,7 @@ class Lowering(GroupLowering, JoinLowering):
         if isinstance(plan, running_nodes.MergeGroups):
             return self._node(plan, self._merge(plan))
         if isinstance(plan, nodes.GroupBy):
-            timed = with_row_times(plan)
-            return self._group_by(plan) if timed is plan else self.lower(timed)
+            return self._group_by(plan)
         if isinstance(plan, running_nodes.Exchange):
             return self._exchange(plan)
         return self._binary_or_set(plan)

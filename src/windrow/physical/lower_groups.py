@@ -19,15 +19,16 @@ from windrow.physical.aggregates import accumulator, cut_of, merged, partial_of
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.lower_under_strategy import LoweringUnderStrategy
 from windrow.physical.physical_node import PhysicalNode
-from windrow.physical.strategy import Strategy, structure_kind
+from windrow.physical.structures import structure_kind
 from windrow.physical.synopses import join_column, kept_column
 from windrow.plan import nodes, running_nodes
 from windrow.plan.aggregates import order_of, values_of
 from windrow.plan.analysis.closings import closes_groups
 from windrow.plan.analysis.slices import counted_sub_windows
 from windrow.plan.expressions import Expression
+from windrow.plan.slice_columns import slice_columns
+from windrow.plan.strategy import Strategy
 from windrow.plan.windows import Range
-from windrow.sharing.slices import slice_columns
 
 
 class GroupLowering(LoweringUnderStrategy):

@@ -24,7 +24,7 @@ from windrow.operators.operator import Predicate
 from windrow.operators.punctuated import PunctuatedJoin
 from windrow.physical.lower_under_strategy import LoweringUnderStrategy
 from windrow.physical.physical_node import PhysicalNode
-from windrow.physical.strategy import Strategy, structure_kind
+from windrow.physical.structures import structure_kind
 from windrow.plan import nodes
 from windrow.plan.analysis.relations import is_non_retroactive
 from windrow.plan.expressions import Call, Column, Expression
@@ -32,6 +32,7 @@ from windrow.plan.functions import call, conjunction
 from windrow.plan.join_keys import JoinKeys, join_keys
 from windrow.plan.nodes import JoinKind
 from windrow.plan.schema import Schema
+from windrow.plan.strategy import Strategy
 from windrow.state import StructureKind
 from windrow.types import BOOLEAN
 

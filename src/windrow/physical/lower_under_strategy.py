@@ -9,11 +9,12 @@ from windrow.operators import NegativeTuples, Operator
 from windrow.physical.closings import ClosingsLowering
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.physical_node import PhysicalNode
-from windrow.physical.strategy import Strategy, structure_kind
+from windrow.physical.structures import structure_kind
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.nodes import Node
 from windrow.plan.pattern import Pattern
 from windrow.plan.schema import Schema
+from windrow.plan.strategy import Strategy
 
 
 class LoweringUnderStrategy:

@@ -13,17 +13,15 @@ from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
-from windrow.plan.aggregates import is_ordered, order_of
 from windrow.plan.analysis.relations import is_relation
 from windrow.plan.analysis.update_pattern import update_pattern
-from windrow.plan.expressions import Cast, Column, Expression, Literal, Named, NamedAggregate
+from windrow.plan.expressions import Cast, Column, Expression, Literal, Named
 from windrow.plan.functions import call
 from windrow.plan.nodes import (
     Alias,
     AntiJoin,
     AppendOnly,
     Filter,
-    GroupBy,
     Join,
     Node,
     OutputKind,
@@ -36,7 +34,6 @@ from windrow.plan.nodes import (
     Windowed,
 )
 from windrow.plan.pattern import Pattern
-from windrow.plan.rewrite import bottom_up
 from windrow.plan.running_nodes import Numbered, Stamped, WithEnd
 from windrow.plan.schema import unqualified
 from windrow.types import NULL, TIMESTAMP, Type
@@ -70,29 +67,6 @@ class TimedPairs(NamedTuple):
 def with_times_of_pairs(plan: Node) -> TimedPairs:
     """Of selections and projections over a join of windows of streams."""
     return _Carrying().pairs(plan)
-
-
-def with_row_times(plan: Node) -> Node:
-    """The plan with FIRST(x) and LAST(x) as FIRST(x, time, ties...) and LAST(x, time, ties...), handed up to them."""
-    return bottom_up(plan, _with_time_arguments)
-
-
-def _with_time_arguments(node: Node) -> Node | None:
-    if not isinstance(node, GroupBy) or not any(map(_lacks_time, node.aggregates)):
-        return None
-    timed = with_row_time(node.input)
-    assert timed is not None, "the binder refuses what has no time"
-    aggregates = tuple(
-        replace(named, call=replace(named.call, arguments=(*named.call.arguments, *timed.order)))
-        if _lacks_time(named)
-        else named
-        for named in node.aggregates
-    )
-    return GroupBy(timed.plan, node.keys, aggregates)
-
-
-def _lacks_time(named: NamedAggregate) -> bool:
-    return is_ordered(named.call) and not order_of(named.call)
 
 
 class _Carrying:

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from windrow.physical.strategy import Strategy
 from windrow.plan import nodes, running_nodes
 from windrow.plan.analysis.refreshes import refresh_interval
 from windrow.plan.analysis.state import is_grouped
@@ -28,9 +27,9 @@ from windrow.plan.join_keys import join_keys
 from windrow.plan.nodes import JoinKind, Node, OutputKind
 from windrow.plan.pattern import Pattern
 from windrow.plan.rewrite import bottom_up
-from windrow.plan.row_time import with_row_times
 from windrow.plan.running_nodes import Exchange
 from windrow.plan.schema import unqualified
+from windrow.plan.strategy import Strategy
 from windrow.plan.windows import Latest, RowCount, Rows, RowsAgo
 
 Keys = tuple[Expression, ...]
@@ -62,7 +61,7 @@ class Placed:
 
 def distributed(plan: Node, strategy: Strategy, together: Sequence[str] | None = None) -> Node:
     """The plan with exchanges; each result is on one shard, those that are equal in `together` on the same."""
-    placed = _Placing(strategy).of(with_row_times(plan))
+    placed = _Placing(strategy).of(plan)
     if together is None:
         return _settled(placed).node
     return _moved(placed, tuple(plan.schema.column(name) for name in together)).node

@@ -19,8 +19,10 @@ from windrow.plan.expressions import AggregateCall, Expression, NamedAggregate
 from windrow.plan.nodes import Node
 from windrow.plan.rewrite import bottom_up
 from windrow.plan.running_nodes import PeriodicLookup, PeriodicQuestion, PeriodicSynopsis, Threshold
+from windrow.plan.strategy import Strategy
 from windrow.plan.windows import Range
 from windrow.sharing.lookups import choice_of, edges_of
+from windrow.sharing.starting import Plans, Starting
 from windrow.units import SECOND
 
 
@@ -34,7 +36,7 @@ class _Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class _Query:
-    place: int  # among the plans
+    name: str
     form: LookupForm
     threshold: Threshold
 
@@ -52,23 +54,25 @@ class _Query:
         return self.form.window.slide
 
 
-def with_indexed_thresholds(plans: Sequence[Node], statistics: Statistics) -> list[Node]:
-    """Plans of queries that start together; those that an index is worth it for share one."""
+def with_indexed_thresholds(plans: Plans, starting: Starting) -> Plans:
+    """Those that an index is worth it for share one; NT takes back rows, which an index does not."""
+    if starting.strategy is Strategy.NT:
+        return plans
     sharing: dict[_Asked, list[_Query]] = {}
-    for place, plan in enumerate(plans):
-        query = _threshold_query(place, plan)
+    for name, plan in plans.items():
+        query = _threshold_query(name, plan)
         if query is not None:
             sharing.setdefault(query.asked, []).append(query)
-    found = list(plans)
+    found = dict(plans)
     for asked, members in sharing.items():
-        synopsis = _synopsis(asked, members, statistics)
+        synopsis = _synopsis(asked, members, starting.statistics)
         if synopsis is not None:
             for query in members:
-                found[query.place] = _over(plans[query.place], query, synopsis)
+                found[query.name] = _over(plans[query.name], query, synopsis)
     return found
 
 
-def _threshold_query(place: int, plan: Node) -> _Query | None:
+def _threshold_query(name: str, plan: Node) -> _Query | None:
     """Groups of a window that slides in time, of which HAVING takes those above or below a bound."""
     groups = groups_of(plan)
     form = None if groups is None or not groups.keys else lookup_form(plan)
@@ -77,7 +81,7 @@ def _threshold_query(place: int, plan: Node) -> _Query | None:
     thresholds = thresholds_of(plan, form.groups)
     if not isinstance(form.window.extent, Range) or not thresholds:
         return None
-    return _Query(place, form, thresholds[0])
+    return _Query(name, form, thresholds[0])
 
 
 def _synopsis(asked: _Asked, members: Sequence[_Query], statistics: Statistics) -> PeriodicSynopsis | None:

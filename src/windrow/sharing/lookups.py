@@ -8,7 +8,6 @@ windows then begin no earlier than the query itself.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import gcd
@@ -28,6 +27,7 @@ from windrow.plan.rewrite import bottom_up, without_exchanges
 from windrow.plan.running_nodes import GroupSynopsis, JoinSynopsis, Threshold, WindowLookup, WindowSynopsis
 from windrow.plan.windows import Range, RangeAgo, Rows, Unbounded, Window
 from windrow.sharing.join_lookups import JoinQuery, covered_join, over_join_synopses
+from windrow.sharing.starting import Plans, Starting
 from windrow.units import BEGINNING, SECOND, format_duration
 
 _PRESENT = aggregate_call("COUNT", [])
@@ -68,18 +68,23 @@ class _Query:
         return thresholds_of(self.plan, self.form.groups) if is_suffix and self.form.groups.keys else ()
 
 
-def with_lookups(plans: Sequence[Node], statistics: Statistics, memory: float = math.inf) -> list[Node]:
-    """Plans of queries that are looked up and start together, over the synopses that they share.
-
-    `memory` is what a synopsis may take, in bytes.
-    """
-    queries = [_query(plan) for plan in plans]
-    joins = [query for query in queries if isinstance(query, JoinQuery)]
-    others = [query for query in queries if isinstance(query, _Query)]
-    found = [*over_join_synopses(joins, statistics, memory), *_over_synopses(others, statistics, memory)]
-    asked = [query.plan for query in joins] + [query.plan for query in others]
-    by_plan = dict(zip(asked, found, strict=True))
-    return [by_plan[plan] for plan in plans]
+def with_lookups(plans: Plans, starting: Starting) -> Plans:
+    """Queries that are looked up, over synopses that run and cover them, or else over new ones that they share."""
+    found: Plans = {}
+    new: dict[str, _Query | JoinQuery] = {}
+    for query in (query for query in starting.queries if query.is_looked_up):
+        plan = plans[query.name]
+        later = over_running(plan, query.start, starting.synopses)
+        if later is None:
+            new[query.name] = _query(plan)
+        else:
+            found[query.name] = later
+    joins = {name: query for name, query in new.items() if isinstance(query, JoinQuery)}
+    others = {name: query for name, query in new.items() if isinstance(query, _Query)}
+    given = starting.statistics, starting.settings.synopsis_memory
+    found |= zip(joins, over_join_synopses([*joins.values()], *given), strict=True)
+    found |= zip(others, _over_synopses([*others.values()], *given), strict=True)
+    return {name: found.get(name, plan) for name, plan in plans.items()}
 
 
 def _over_synopses(queries: Sequence[_Query], statistics: Statistics, memory: float) -> list[Node]:

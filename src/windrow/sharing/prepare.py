@@ -1,22 +1,68 @@
-"""The plans of queries that start together, as they run: with slices, and with what queries share."""
+"""From optimized plans to plans that run: what queries share, and in which form groups and results are computed.
+
+EXPLAIN, the engine in this process, the one on shards and the command line all ask `prepare`, so that what is shown is
+what runs. Queries share with those that start at the same time under the same strategy; one that is looked up also with
+synopses that run already.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from windrow.physical.strategy import Strategy
 from windrow.plan.analysis.rates import Statistics
-from windrow.plan.nodes import Node
+from windrow.plan.running_nodes import GroupSynopsis
+from windrow.plan.strategy import Strategy
+from windrow.sharing.exchanges import distributed, distributed_lookup
 from windrow.sharing.indexed_thresholds import with_indexed_thresholds
+from windrow.sharing.lookups import synopsis_below, with_lookups
+from windrow.sharing.row_times import with_row_times
 from windrow.sharing.shared_slices import with_shared_slices
-from windrow.sharing.slices import with_slices
+from windrow.sharing.slices import with_slices, with_summaries
+from windrow.sharing.starting import Plans, Settings, Starting, StartingQuery, Step
+
+# All that is good for queries which start together.
+PREPARATION: tuple[Step, ...] = (
+    with_row_times,  # first: what comes later recognises aggregates by their arguments
+    with_lookups,
+    with_indexed_thresholds,  # before slices: it takes whole groups of a window away from them
+    with_slices,
+    with_shared_slices,  # of the slices that there are by now
+)
+
+# Without these a plan has no meaning: they run even when the optimizer is set off.
+REQUIRED: tuple[Step, ...] = (with_row_times, with_lookups, with_summaries)
 
 
-def running_together(
-    plans: Sequence[Node], strategy: Strategy, statistics: Statistics, is_chosen: bool = True
-) -> list[Node]:
-    """From optimized plans; if not `is_chosen`, only what answers are made of. NT takes back rows, not slices."""
-    chosen = with_indexed_thresholds(plans, statistics) if is_chosen and strategy is not Strategy.NT else plans
-    sliced = [with_slices(plan, is_chosen) for plan in chosen]
-    shared = with_shared_slices(sliced) if strategy is not Strategy.NT else None
-    return shared or sliced
+def prepare(
+    queries: Iterable[StartingQuery],
+    settings: Settings,
+    statistics: Statistics,
+    synopses: Sequence[GroupSynopsis] = (),
+) -> Plans:
+    """The plans of queries that start, as they will run; `synopses` run already, the oldest first."""
+    together: dict[tuple[int, Strategy], list[StartingQuery]] = {}
+    for query in queries:
+        together.setdefault((query.start, query.strategy), []).append(query)
+    steps = PREPARATION if settings.is_optimized else REQUIRED
+    plans: Plans = {}
+    for members in together.values():
+        starting = Starting(tuple(members), settings, statistics, tuple(synopses))
+        found = {query.name: query.optimized for query in members}
+        for step in (*steps, with_exchanges) if settings.is_sharded else steps:
+            found = step(found, starting)
+        plans |= found
+    return plans
+
+
+def with_exchanges(plans: Plans, starting: Starting) -> Plans:
+    """Plans that are spread over shards; a synopsis that runs is where it is."""
+    placed = {}
+    for query in starting.queries:
+        plan = plans[query.name]
+        if not query.is_looked_up:
+            placed[query.name] = distributed(plan, query.strategy, query.upsert_key)
+        elif synopsis_below(plan) in starting.synopses:
+            placed[query.name] = plan
+        else:
+            placed[query.name] = distributed_lookup(plan, query.strategy)
+    return placed

@@ -8,7 +8,7 @@ in no answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from math import gcd
 from typing import NamedTuple
@@ -19,7 +19,9 @@ from windrow.plan.expressions import AggregateCall, Named
 from windrow.plan.nodes import Node, Windowed
 from windrow.plan.rewrite import bottom_up
 from windrow.plan.running_nodes import MergeGroups, SharedSlices, SlicePartials
+from windrow.plan.strategy import Strategy
 from windrow.plan.windows import Range, RangeAgo, Window
+from windrow.sharing.starting import Plans, Starting
 
 _FINEST = 4  # slices in a slide, up to which they are worth sharing
 
@@ -32,10 +34,12 @@ class _Slices(NamedTuple):
     calls: tuple[AggregateCall, ...]
 
 
-def with_shared_slices(plans: Sequence[Node]) -> list[Node] | None:
-    """Plans of queries that start together, over shared slices; None when there is nothing to share."""
+def with_shared_slices(plans: Plans, starting: Starting) -> Plans:
+    """Plans over shared slices; NT takes back rows, not slices."""
+    if starting.strategy is Strategy.NT:
+        return plans
     windows: dict[_Slices, dict[Window, SlicePartials]] = {}
-    for plan in plans:
+    for plan in plans.values():
         for node in plan.walk():
             if isinstance(node, MergeGroups) and isinstance(node.input, SlicePartials):
                 found = _shareable(node.input)
@@ -43,7 +47,7 @@ def with_shared_slices(plans: Sequence[Node]) -> list[Node] | None:
                     windows.setdefault(found[0], {})[found[1].window] = node.input
     shared = {slices: _by_width(slices, own) for slices, own in windows.items() if len(own) > 1}
     if not shared:
-        return None
+        return plans
 
     def rule(node: Node) -> Node | None:
         if not isinstance(node, MergeGroups) or not isinstance(node.input, SlicePartials):
@@ -55,7 +59,7 @@ def with_shared_slices(plans: Sequence[Node]) -> list[Node] | None:
         below = shared[slices][_width(window.window) or 0]
         return replace(node, input=Windowed(below, window.window))
 
-    return [bottom_up(plan, rule) for plan in plans]
+    return {name: bottom_up(plan, rule) for name, plan in plans.items()}
 
 
 def _shareable(node: SlicePartials) -> tuple[_Slices, Windowed] | None:

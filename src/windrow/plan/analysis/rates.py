@@ -11,9 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from windrow.plan.aggregate_class import SliceForm
+from windrow.plan.aggregates import values_of
 from windrow.plan.analysis.keys import keys
 from windrow.plan.analysis.refreshes import refresh_interval
 from windrow.plan.analysis.relations import is_relation
+from windrow.plan.analysis.slices import counted_sub_windows, slice_form
 from windrow.plan.analysis.update_pattern import gives_stream, update_pattern
 from windrow.plan.by_kind import ByKind
 from windrow.plan.expressions import Call, Column, Expression, Literal
@@ -275,7 +278,28 @@ class Rates:
         rate = below.rate if slide is None else min(below.rate, groups * SECOND / slide)
         return Estimate(rate, groups, below.assumed, rate)
 
-    def groups(self, node: Grouping | GroupSynopsis) -> float:
+    def _sliced(self, node: SlicePartials) -> Estimate:
+        """A row for each group in each slice, and for each value that is counted there; never more than came."""
+        below, slices = self.of(node.input), _slices_in_view(node.input)
+        if slices is None or not below.rows:
+            return below
+        share = min(1.0, self._rows_of_slice(node) * slices / below.rows)
+        return below.scaled(share)
+
+    def _in_slices(self, node: SharedSlices) -> Estimate:
+        below = self.of(node.input)
+        return replace(below, rate=min(below.rate, self._rows_of_slice(node) * SECOND / node.width))
+
+    def _rows_of_slice(self, node: SlicePartials | SharedSlices) -> float:
+        counted = [named.call for named in node.aggregates if slice_form(named.call) is not SliceForm.PARTIAL]
+        values = {value for call in counted for value in values_of(call)}
+        partials = 1.0 if len(counted) < len(node.aggregates) or not counted else 0.0
+        return self.groups(node) * (partials + sum(self._different(node.input, value) for value in values))
+
+    def _different(self, node: Node, value: Expression) -> float:
+        return self.distinct(node, value.name) if isinstance(value, Column) else DEFAULT_DISTINCT
+
+    def groups(self, node: Grouping | GroupSynopsis | SlicePartials | SharedSlices) -> float:
         """How many different keys rows have."""
         keys = (key.expression for key in node.keys)
         return math.prod(self.distinct(node.input, key.name) for key in keys if isinstance(key, Column))
@@ -284,6 +308,22 @@ class Rates:
         if isinstance(node, Distinct):
             return math.prod(self.distinct(node.input, name) for name in node.schema.names)
         return self.groups(node.synopsis if isinstance(node, GroupLookup) else node)
+
+
+def _slices_in_view(node: Node) -> float | None:
+    """How many slices a window has in view: between two edges, or with the edges of the length between its own."""
+    while isinstance(node, Filter | Project | Alias | Exchange):
+        node = node.input
+    if isinstance(node, SubWindows):
+        counted = counted_sub_windows(node.window)
+        return None if counted is None else float(counted[1])
+    if not isinstance(node, Windowed) or not isinstance(node.window.slide, int):
+        return None
+    extent, slide = node.window.extent, node.window.slide
+    if isinstance(extent, Range | RangeAgo):
+        length = extent.length if isinstance(extent, Range) else extent.begin - extent.end
+        return length / slide * (1 if length % slide == 0 else 2)
+    return None
 
 
 def finite_rows(of: Estimate) -> float:
@@ -342,7 +382,9 @@ _ESTIMATES: ByKind[Callable[..., Estimate]] = ByKind(
         Limit: Rates._limited,
         (AppendOnly, OutputStream): Rates._emitted,
         (WithEnd, Numbered, Stamped, Exchange): Rates._as_below,
-        (SlicePartials, SharedSlices, SliceSummaries, LastSubWindows): Rates._as_below,  # at most: a row a slice
+        SlicePartials: Rates._sliced,
+        SharedSlices: Rates._in_slices,
+        (SliceSummaries, LastSubWindows): Rates._as_below,
         SYNOPSES: Rates._as_below,
     }
 )

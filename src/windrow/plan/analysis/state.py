@@ -190,19 +190,21 @@ def _stored(what: str, node: Node, place: int, rates: Rates, until: tuple[str, .
     return StateEntry(what, structure_for(below), rates.of(below).rows, until, input=place)
 
 
-def _window_state(node: Windowed | SubWindows, rates: Rates) -> tuple[StateEntry, ...]:
+def _window_state(node: Windowed, rates: Rates) -> tuple[StateEntry, ...]:
     """Time-based windows keep nothing: the end is a column of the tuple."""
     extent, rows = node.window.extent, rates.of(node).rows
     if isinstance(extent, Latest) or node.window.partition:
-        return (StateEntry("window", Structure.PARTITION_HASH, rows, _closing_partitions(node), input=0),)
+        return (StateEntry("window", Structure.PARTITION_HASH, rows, _columns(closes_partitions(node)), input=0),)
     if isinstance(extent, Rows | RowsAgo):
         held = float(extent.count if isinstance(extent, Rows) else extent.begin)
         return (StateEntry("window", Structure.FIFO, held, input=0),)
     return (StateEntry("window", Structure.FIFO, rows, input=0),) if isinstance(node.window.slide, RowCount) else ()
 
 
-def _closing_partitions(node: Windowed | SubWindows) -> tuple[str, ...]:
-    return _columns(closes_partitions(node)) if isinstance(node, Windowed) else ()
+def _sub_window_state(node: SubWindows, rates: Rates) -> tuple[StateEntry, ...]:
+    """Rows wait until their sub-window is complete."""
+    assert isinstance(node.window.slide, RowCount), node
+    return (StateEntry("sub-window", Structure.FIFO, float(node.window.slide.count), input=0),)
 
 
 def _join_state(node: Join | SemiJoin | AntiJoin, rates: Rates) -> tuple[StateEntry, ...]:
@@ -256,7 +258,8 @@ def _keeps_values(call: AggregateCall) -> bool:
 _STATES: ByKind[Callable[..., tuple[StateEntry, ...]]] = ByKind(
     {
         (Stream, Table, Filter, Project, Alias, Union, Sort): _nothing,
-        (Windowed, SubWindows): _window_state,
+        Windowed: _window_state,
+        SubWindows: _sub_window_state,
         (Join, SemiJoin, AntiJoin): _join_state,
         (Except, Intersect): _counted_state,
         Distinct: _distinct_state,

@@ -80,13 +80,9 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Distribution:
-    """How plans are spread: the number of shards, and the plan of a query (its name, if it has one) with exchanges.
-
-    `sources` says of a plan how its streams are read.
-    """
+    """How plans are spread: the number of shards, and of a plan how its streams are read."""
 
     shards: int
-    spread: Callable[[str | None, Node], Node]
     sources: Callable[[Node], tuple[str, ...]] = lambda plan: ()
 
 

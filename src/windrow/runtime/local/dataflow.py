@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
 from windrow.batch import Batch, Dictionary, Segment
 from windrow.physical.lower import Lowering
 from windrow.physical.physical_node import PhysicalNode
-from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Node
-
-Together = Callable[[Sequence[Node], Strategy], list[Node]]
+from windrow.plan.strategy import Strategy
 
 
 class Dataflow:
-    """Queries that start at the same time share equal parts of their plans, and so work and state.
+    """Queries that start at the same time share equal parts of their plans, and so work and state."""
 
-    `together` makes of the plans of such queries those that run; without it they run as they are.
-    """
-
-    def __init__(self, dictionary: Dictionary, together: Together = lambda plans, strategy: list(plans)) -> None:
-        self._dictionary, self._together = dictionary, together
+    def __init__(self, dictionary: Dictionary) -> None:
+        self._dictionary = dictionary
         self._lowerings: dict[tuple[int, Strategy], Lowering] = {}
-        self._new: dict[tuple[int, Strategy], dict[str, Node]] = {}
         self._starts: dict[str, tuple[int, Strategy]] = {}
         self.plans: dict[str, Node] = {}  # as they run
         self.roots: dict[str, PhysicalNode] = {}
 
     def add(self, name: str, plan: Node, start: int, strategy: Strategy) -> None:
-        """A query from a time on; what is older than the query is not in its windows, whoever else keeps it."""
+        """A query from a time on; before the next step its plan can be replaced by adding it again."""
         lowering = self._lowerings.setdefault((start, strategy), Lowering(self._dictionary, strategy))
-        (self.plans[name],) = self._together([plan], strategy)
-        self.roots[name] = lowering.lower(self.plans[name])
-        self._new.setdefault((start, strategy), {})[name] = plan
+        self.roots[name] = lowering.lower(plan)
+        self.plans[name] = plan
         self._starts[name] = start, strategy
 
     def add_to(self, name: str, other: str) -> None:
@@ -55,23 +48,10 @@ class Dataflow:
         self._starts.pop(name, None)
         self.plans.pop(name, None)
         self.roots.pop(name, None)  # one that is looked up has none before its first step
-        for plans in self._new.values():
-            plans.pop(name, None)
-
-    def _begin(self) -> None:
-        """What queries share is known when they start: nothing has been kept yet, so they can be lowered again."""
-        for (start, strategy), plans in self._new.items():
-            shared = dict(zip(plans, self._together(list(plans.values()), strategy), strict=True))
-            if any(shared[name] != self.plans[name] for name in plans):
-                lowering = self._lowerings[start, strategy] = Lowering(self._dictionary, strategy)
-                self.plans |= shared
-                self.roots |= {name: lowering.lower(plan) for name, plan in shared.items()}
-        self._new.clear()
-        self._lowerings.clear()  # they know operators of queries that may be dropped
 
     def step(self, inputs: Mapping[str, Batch], segment: Segment) -> dict[str, Batch]:
         """The changes of every query in a segment, given all rows of the sources in it."""
-        self._begin()
+        self._lowerings.clear()  # they know operators of queries that may be dropped
         done: dict[int, Batch] = {}
         return {name: self._run(root, inputs, segment, done) for name, root in self.roots.items()}
 

@@ -20,7 +20,6 @@ from windrow.cql import Create, Drop, TableChange
 from windrow.errors import WindrowError
 from windrow.physical.closings import closings_of
 from windrow.physical.physical_node import contents_of
-from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Node, Stream
 from windrow.plan.printer import identifier
 from windrow.plan.user_aggregate import UserAggregate
@@ -30,6 +29,7 @@ from windrow.runtime.intake import Intake
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.lookups import Lookups
 from windrow.runtime.local.query import LocalQuery
+from windrow.runtime.local.starts import Starts
 from windrow.runtime.lookups.answering import LookedUp, answer_at, newest_answer
 from windrow.runtime.lookups.lookup_query import LookupQuery
 from windrow.runtime.measuring import Measuring
@@ -38,8 +38,7 @@ from windrow.runtime.sinks import sink_form, sink_of
 from windrow.runtime.tables import TableStore
 from windrow.session import Result, Session
 from windrow.sharing.lookups import covered
-from windrow.sharing.prepare import running_together
-from windrow.sharing.shared_with import shares
+from windrow.sharing.starting import PreparedQuery
 from windrow.sources.connectors import source_of
 from windrow.sources.rows import rows_table, tables_of
 from windrow.units import BEGINNING, parse_timestamp
@@ -57,13 +56,13 @@ class LocalEngine(Engine):
         self, folder: str | None = None, clock: Clock | None = None, aggregates: Sequence[UserAggregate] = ()
     ) -> None:
         self._queries: dict[str, LocalQuery | LookupQuery] = {}
-        super().__init__(Session(folder, aggregates), self._queries)
+        super().__init__(Session(folder, aggregates, running=self._as_it_runs), self._queries)
         self.dictionary = Dictionary()
         self._progress = Progress()
         self._clock = clock or SystemClock()
-        self._dataflow = Dataflow(self.dictionary, self._running)
-        self.session.running = self._sharing
+        self._dataflow = Dataflow(self.dictionary)
         self._lookups = Lookups(self._dataflow, self.dictionary, self.session)
+        self._starts = Starts(self.session, self._dataflow, self._lookups)
         self._measuring = Measuring(self.session.catalog)
         self._intakes: dict[str, Intake] = {}
         self._tables: dict[str, TableStore] = {}
@@ -99,25 +98,20 @@ class LocalEngine(Engine):
 
     def lookup(self, cql: str, at: int | None = None) -> pa.Table:
         """The answer of a query at once, from a synopsis that is kept for others: any window that it covers."""
-        synopses = self._lookups.synopses()
+        synopses = self._starts.synopses()
         found = LookedUp(covered(self.session.plan(cql), list(synopses)), self.dictionary)
         return answer_at(found, [synopses[found.synopsis]], self.watermark, at)
 
     def _looked_up(self, query: str, at: int | None) -> pa.Table:
-        found, held = self._lookups.of(query)
+        found, held = self._starts.looked_up(query)
         return answer_at(found, [held], self.watermark, at)
 
     def _newest_looked_up(self, query: str) -> pa.Table:
-        found, held = self._lookups.of(query)
+        found, held = self._starts.looked_up(query)
         return newest_answer(found, [held], self.watermark, self.last_row)
 
-    def _sharing(self, query: str) -> dict[str, Node]:
-        """All queries that share something, as they run, if this one does."""
-        own = self._dataflow.plans.get(query.lower())
-        if own is None or not shares(own):
-            return {}
-        plans = {name: plan for name, plan in self._dataflow.started_with(query.lower()).items() if shares(plan)}
-        return plans | {name: self._lookups.plan_of(name) for name in self._lookups.names if name in plans}
+    def _as_it_runs(self, query: str) -> PreparedQuery | None:
+        return self._starts.query(query)
 
     def push(self, stream: str, rows: Any) -> None:
         """Hand over rows of a stream as they come; call `step` to see their effect."""
@@ -222,6 +216,7 @@ class LocalEngine(Engine):
         if self._queries.pop(name, None) is not None:
             self._dataflow.remove(name)
             self._lookups.remove(name)
+            self._starts.remove(name)
         self._intakes.pop(name, None)
         self._sources.pop(name, None)
         self._tables.pop(name, None)
@@ -247,28 +242,16 @@ class LocalEngine(Engine):
 
     def _start(self, entry: QueryEntry, again: bool) -> None:
         assert entry.plan is not None, entry
-        plan = self.session.optimized(entry.plan)
-        strategy = Strategy(self.session.catalog.setting("strategy"))
+        starting = self.session.starting(entry.name.lower(), entry.plan, self.watermark)
+        self._starts.add(starting)
+        plan, explain = starting.optimized, partial(self.session.explain_query, entry.name, entry.plan)
         if entry.is_on_lookup:
-            self._lookups.add(entry.name.lower(), plan, self.watermark, strategy)
-            self._queries[entry.name.lower()] = self._lookup_query(entry, plan)
+            answers = partial(self._looked_up, starting.name), partial(self._newest_looked_up, starting.name)
+            self._queries[starting.name] = LookupQuery(entry.name, plan, *answers, explain)
             return
-        self._dataflow.add(entry.name.lower(), plan, self.watermark, strategy)
-        explanation = self.session.explanation(entry.name, entry.plan)
-        query = self._queries[entry.name.lower()] = LocalQuery(self, entry.name, plan, explanation)
+        query = self._queries[starting.name] = LocalQuery(self, entry.name, plan, explain)
         if entry.sink is not None:
             query.feed(sink_of(entry.sink, entry.name, again), sink_form(entry.sink, plan, query.slide))
-
-    def _lookup_query(self, entry: QueryEntry, plan: Node) -> LookupQuery:
-        assert entry.plan is not None, entry
-        name = entry.name.lower()
-        answers = partial(self._looked_up, name), partial(self._newest_looked_up, name)
-        return LookupQuery(entry.name, plan, *answers, partial(self.session.explanation, entry.name, entry.plan))
-
-    def _running(self, plans: Sequence[Node], strategy: Strategy) -> list[Node]:
-        """Queries that start together, as they run."""
-        catalog = self.session.catalog
-        return running_together(plans, strategy, catalog.statistics, catalog.setting("optimizer") == "on")
 
     def _intake(self, stream: str) -> Intake:
         found = self._intakes.get(stream.lower())
@@ -318,7 +301,7 @@ class LocalEngine(Engine):
             inputs[store.entry.name] = store.changes(segment)
         self._measuring.observe(inputs)
         segment = segment._replace(last_row=max(int(rows.ts.max(initial=BEGINNING)) for rows in inputs.values()))
-        self._lookups.begin()
+        self._starts.begin()
         for name, changes in self._dataflow.step(inputs, segment).items():
             query = self._queries[name]
             if isinstance(query, LocalQuery):

@@ -1,19 +1,17 @@
 """Queries that are looked up, and the synopses of the running plan that they are looked up in.
 
-Those that start together share; nothing has been kept for them before the first step, so that it is decided then. One
-that starts later is looked up in a synopsis that runs and covers it, which stays as long as anybody is looked up in it.
+A synopsis stays as long as anybody is looked up in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
 from windrow.batch import Dictionary
 from windrow.operators.synopses.maintain_join import JoinSummaries
 from windrow.operators.synopses.maintain_synopsis import Summaries
 from windrow.physical.lower import Lowering
-from windrow.physical.strategy import Strategy
 from windrow.plan.nodes import Node
 from windrow.plan.rewrite import bottom_up
 from windrow.plan.running_nodes import GroupSynopsis
@@ -23,13 +21,13 @@ from windrow.runtime.lookups.held import Held, held_by
 from windrow.runtime.lookups.rechoosing import Rechoosing
 from windrow.runtime.lookups.rechoosing_joins import RechoosingJoin, rechoosing_of
 from windrow.session import Session
-from windrow.sharing.lookups import over_running, synopsis_below
+from windrow.sharing.lookups import synopsis_below
+from windrow.sharing.starting import StartingQuery
 
 
 class Lookups:
     def __init__(self, dataflow: Dataflow, dictionary: Dictionary, session: Session) -> None:
         self._dataflow, self._dictionary, self._session = dataflow, dictionary, session
-        self._new: dict[tuple[int, Strategy], dict[str, Node]] = {}
         self._queries: dict[str, LookedUp] = {}
         self._watching: WeakKeyDictionary[Summaries | JoinSummaries, Rechoosing | RechoosingJoin] = WeakKeyDictionary()
 
@@ -38,28 +36,17 @@ class Lookups:
         """Those that have begun."""
         return list(self._queries)
 
-    def add(self, name: str, plan: Node, start: int, strategy: Strategy) -> None:
-        """A query from a time on."""
-        self._new.setdefault((start, strategy), {})[name] = plan
+    def begin(self, query: StartingQuery, plan: Node, running: Mapping[GroupSynopsis, str]) -> None:
+        """A query takes part from the next step on, over a synopsis that is `running` or starts with it."""
+        self._queries[query.name] = LookedUp(plan, self._dictionary)
+        synopsis = synopsis_below(plan)
+        if synopsis in running:
+            self._dataflow.add_to(query.name, running[synopsis])
+        else:
+            self._dataflow.add(query.name, synopsis, query.start, query.strategy)
 
     def remove(self, name: str) -> None:
         self._queries.pop(name, None)
-        for plans in self._new.values():
-            plans.pop(name, None)
-
-    def begin(self) -> None:
-        """What is new takes part in the next step."""
-        running = self._running()
-        for (start, strategy), plans in self._new.items():
-            later = self._later(plans, start, running)
-            for name, plan in later.items():
-                self._queries[name] = LookedUp(plan, self._dictionary)
-                self._dataflow.add_to(name, running[synopsis_below(plan)])
-            first = {name: plan for name, plan in plans.items() if name not in later}
-            for name, plan in self._shared(first).items():
-                self._queries[name] = LookedUp(plan, self._dictionary)
-                self._dataflow.add(name, synopsis_below(plan), start, strategy)
-        self._new.clear()
 
     def look(self) -> None:
         """Change the form of synopses whose use has changed."""
@@ -78,21 +65,16 @@ class Lookups:
                     watching.convert(state)
 
     def of(self, name: str) -> tuple[LookedUp, Held]:
-        """A query, and where it is looked up; before the first step there is nothing to find."""
-        if name in self._queries:
-            return self._queries[name], held_by(self._dataflow.roots[name])
-        plan = next(plans[name] for plans in self._new.values() if name in plans)
-        (alone,) = self._session.looked_up([plan])
-        return LookedUp(alone, self._dictionary), self._empty(alone)
+        """A query that has begun, and where it is looked up."""
+        return self._queries[name], held_by(self._dataflow.roots[name])
+
+    def empty(self, plan: Node) -> tuple[LookedUp, Held]:
+        """A query before its first step: there is nothing to find."""
+        return LookedUp(plan, self._dictionary), held_by(Lowering(self._dictionary).lower(synopsis_below(plan)))
 
     def synopses(self) -> dict[GroupSynopsis, Held]:
         """All that windows can be looked up in, what has rows from long ago first."""
-        running = self._running()
-        split = ((plans, self._later(plans, start, running)) for (start, _), plans in self._new.items())
-        first = [{name: plan for name, plan in plans.items() if name not in later} for plans, later in split]
-        new = (plan for plans in first for plan in self._shared(plans).values())
-        held = {synopsis: held_by(self._dataflow.roots[name]) for synopsis, name in running.items()}
-        return held | {kept: self._empty(plan) for plan in new if (kept := synopsis_below(plan)) not in held}
+        return {synopsis: held_by(self._dataflow.roots[name]) for synopsis, name in self.running().items()}
 
     def plan_of(self, name: str) -> Node:
         """A query over its synopsis, as it is kept at present."""
@@ -102,20 +84,9 @@ class Lookups:
             return found.plan
         return bottom_up(found.plan, lambda node: kept.plan if isinstance(node, GroupSynopsis) else None)
 
-    def _running(self) -> dict[GroupSynopsis, str]:
+    def running(self) -> dict[GroupSynopsis, str]:
         """The synopses that are kept, the oldest first, and of equal ones the oldest; each with a query over it."""
         found: dict[GroupSynopsis, str] = {}
         for name in sorted(self._queries, key=self._dataflow.start_of):
             found.setdefault(self._queries[name].synopsis, name)
         return found
-
-    def _later(self, plans: Mapping[str, Node], start: int, running: Collection[GroupSynopsis]) -> dict[str, Node]:
-        """Those that are looked up in what runs."""
-        found = {name: over_running(plan, start, running) for name, plan in plans.items()}
-        return {name: plan for name, plan in found.items() if plan is not None}
-
-    def _shared(self, plans: Mapping[str, Node]) -> dict[str, Node]:
-        return dict(zip(plans, self._session.looked_up(list(plans.values())), strict=True))
-
-    def _empty(self, plan: Node) -> Held:
-        return held_by(Lowering(self._dictionary).lower(synopsis_below(plan)))

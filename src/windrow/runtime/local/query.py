@@ -5,6 +5,7 @@ A continuous query tells its changes; a periodic one tells its whole answer at e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -30,14 +31,14 @@ if TYPE_CHECKING:
 class LocalQuery(Query):
     """What `engine.query(...)` gives."""
 
-    def __init__(self, engine: LocalEngine, name: str, plan: Node, explanation: Explanation) -> None:
+    def __init__(self, engine: LocalEngine, name: str, plan: Node, explain: Callable[[], Explanation]) -> None:
         self._engine = engine
         self.name = name
         self.plan = plan
         self.slide = refresh_slide(plan)
         below = plan.input if isinstance(plan, OutputStream | AppendOnly) else plan
         self._sorted = below if isinstance(below, Sort | Limit) else None
-        self._explanation = explanation
+        self._explain = explain
         self._view = View()
         self._changes: list[Batch] = []
         self._kept = 0
@@ -75,7 +76,7 @@ class LocalQuery(Query):
         self._sinks.append((sink, form))
 
     def explain(self) -> Explanation:
-        return self._explanation
+        return self._explain()
 
     def take(self, changes: Batch, segment: Segment) -> None:
         """What the dataflow gave in a segment."""

@@ -25,6 +25,7 @@ from windrow.runtime.shards.summaries import SummariesOfShards
 from windrow.session import Session
 from windrow.sharing.lookups import covered, synopsis_below
 from windrow.sharing.shared_with import shares
+from windrow.sharing.starting import PreparedQuery
 from windrow.types import Type
 
 
@@ -104,15 +105,15 @@ class Answers:
         memory = self._session.catalog.synopsis_memory
         return self._summaries.of(running, self._plans.current, self._batches.last, memory)
 
-    def sharing_plans(self, query: str) -> dict[str, Node]:
-        """All queries that share something, as they run, if this one does."""
-        own = self._plans.running(query)
-        if own is None or not shares(own.plan):
-            return {}
-        running = self._plans.current.queries
-        together = (other for other in running if (other.start, other.strategy) == (own.start, own.strategy))
-        plans = {other.name.lower(): self._with_synopsis(other) for other in together}
-        return {name: plan for name, plan in plans.items() if shares(plan)}
+    def as_it_runs(self, query: str, optimized: Node) -> PreparedQuery:
+        """A query as it runs, or will from the next micro-batch on, and those that it may share with."""
+        queries, running = self._plans.current.queries, self._plans.running(query)
+        if running is None or running.key != self._plans.key(query):
+            queries = self._plans.next_queries(self._batches.progress, lambda plan: True)
+        own = next(running for running in queries if running.name.lower() == query)
+        others = (other for other in queries if (other.start, other.strategy) == (own.start, own.strategy))
+        plans = {other.name.lower(): self._with_synopsis(other) for other in others if shares(other.plan)}
+        return PreparedQuery({**plans, query: self._with_synopsis(own)}, optimized, own.strategy)
 
     def _with_synopsis(self, query: RunningQuery) -> Node:
         """The plan of a query that is looked up over its synopsis in the form that questions find it in."""

@@ -32,6 +32,7 @@ from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
 from windrow.runtime.sinks import FILES, SinkForm, check_folder, sink_form, sink_of
 from windrow.session import Result, Session
 from windrow.sharing.exchanges import results_meet
+from windrow.sharing.starting import PreparedQuery
 
 
 class Driver:
@@ -50,8 +51,8 @@ class Driver:
         self.shards = self.checkpoint.open(shards, otherwise)
         self._lock = threading.RLock()
         self._recovered = frozenset(self.checkpoint.recovered_aggregates())
-        distribution = Distribution(self.shards, lambda query, plan: self.plans.spread(query, plan), self._readings)
-        self.session = Session(None, self._aggregates(), distribution, self._register)
+        distribution = Distribution(self.shards, self._readings)
+        self.session = Session(None, self._aggregates(), distribution, self._register, self._as_it_runs)
         self.plans = PlanVersions(self.session, self.checkpoint, self.shards)
         self.statements = StatementLog(self.checkpoint)
         self.batches = BatchLoop(
@@ -64,7 +65,6 @@ class Driver:
             self._publish,
         )
         self.answers = Answers(self.session, self.checkpoint, self.plans, self.batches)
-        self.session.running = self.answers.sharing_plans
         self.queries: dict[str, ShardedQuery | LookupQuery] = {}
         self._resume()
 
@@ -79,6 +79,9 @@ class Driver:
             running = self.plans.running(name)
             if running is not None and isinstance(query, ShardedQuery):
                 query.plan = running.plan
+
+    def _as_it_runs(self, query: str) -> PreparedQuery | None:
+        return self.answers.as_it_runs(query, self.queries[query].plan) if query in self.queries else None
 
     def sql(self, text: str) -> list[Result]:
         """Run statements; queries, streams and table changes take effect with the next micro-batch."""
@@ -179,17 +182,19 @@ class Driver:
 
     def _query(self, entry: QueryEntry) -> ShardedQuery | LookupQuery:
         assert entry.plan is not None
-        optimized = self.session.optimized(entry.plan)
+        optimized, explain = (
+            self.session.optimized(entry.plan),
+            partial(self.session.explain_query, entry.name, entry.plan),
+        )
         if entry.is_on_lookup:
             return LookupQuery(
                 entry.name,
                 optimized,
                 partial(self.answers.looked_up, entry.name),
                 partial(self.answers.newest_looked_up, entry.name),
-                partial(self.session.explanation, entry.name, entry.plan),
+                explain,
             )
-        explanation = self.session.explanation(entry.name, entry.plan)
-        query = self._host.query(self.answers, entry.name, self.plans.key(entry.name), optimized, explanation)
+        query = self._host.query(self.answers, entry.name, self.plans.key(entry.name), optimized, explain)
         if entry.sink is not None and entry.sink.name not in FILES:
             query.sink = sink_of(entry.sink, entry.name), sink_form(entry.sink, query.plan, query.slide).mode
         return query

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from windrow.catalog import StreamEntry
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Node
@@ -12,9 +14,11 @@ from windrow.runtime.shards.query import ShardedQuery
 class Host:
     """One that reads whatever there is to read."""
 
-    def query(self, answers: Answers, name: str, key: str, plan: Node, explanation: Explanation) -> ShardedQuery:
+    def query(
+        self, answers: Answers, name: str, key: str, plan: Node, explain: Callable[[], Explanation]
+    ) -> ShardedQuery:
         """A query as its users see it."""
-        return ShardedQuery(answers, name, key, plan, explanation)
+        return ShardedQuery(answers, name, key, plan, explain)
 
     def is_fed(self, plan: Node) -> bool:
         """Whether all that a plan reads is read at present; otherwise its query starts with a later batch."""

@@ -35,10 +35,6 @@ class PlanVersions:
         if version != self.current.version:
             self.current = self._checkpoint.plan(version)
 
-    def spread(self, query: str | None, plan: Node) -> Node:
-        """A plan with exchanges."""
-        return self._planner.spread(query, plan)
-
     def create(self, query: str, statement: int) -> None:
         """A query runs from the next version on, under the number of the statement that created it."""
         self._created[query.lower()] = statement
@@ -82,13 +78,18 @@ class PlanVersions:
         catalog = self._session.catalog
         streams = {entry.name.lower(): entry for entry in catalog.entries(StreamEntry)}
         tables = {entry.name.lower(): entry for entry in catalog.entries(TableEntry)}
-        known = {running.statement for running in self.current.queries}
-        wanted = (self.planned(entry.name, progress) for entry in catalog.entries(QueryEntry))
-        fed = [replace(query, forms=self.forms(query)) for query in wanted if is_fed(query.plan)]
-        queries = tuple(self._planner.sharing(fed, new=[query for query in fed if query.statement not in known]))
+        queries = self.next_queries(progress, is_fed)
         if (streams, tables, queries) != (self.current.streams, self.current.tables, self.current.queries):
             self.current = RunningPlan(self.current.version + 1, self.current.shards, streams, tables, queries)
             self._checkpoint.log_plan(self.current)
+
+    def next_queries(self, progress: Progress, is_fed: Callable[[Node], bool]) -> tuple[RunningQuery, ...]:
+        """The queries of the next version, as they will run."""
+        catalog = self._session.catalog
+        known = {running.statement for running in self.current.queries}
+        wanted = (self.planned(entry.name, progress) for entry in catalog.entries(QueryEntry))
+        fed = [replace(query, forms=self.forms(query)) for query in wanted if is_fed(query.plan)]
+        return tuple(self._planner.sharing(fed, new=[query for query in fed if query.statement not in known]))
 
     def columns_read(self, stream: StreamEntry, progress: Progress) -> list[str]:
         """The columns of a stream that the queries read, and those that place its rows in time."""

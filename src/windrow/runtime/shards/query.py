@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary, concat, empty, rows_to_arrow
@@ -20,14 +22,14 @@ from windrow.runtime.view import View
 class ShardedQuery(Query):
     """What `engine.query(...)` gives."""
 
-    def __init__(self, answers: Answers, name: str, key: str, plan: Node, explanation: Explanation) -> None:
+    def __init__(self, answers: Answers, name: str, key: str, plan: Node, explain: Callable[[], Explanation]) -> None:
         """`key` is what the log knows the query by."""
         self._answers = answers
         self.name = name
         self.key = key
         self.plan = plan
         self.slide = refresh_slide(plan)
-        self._explanation = explanation
+        self._explain = explain
         self.subscribers: list[Subscriber] = []
         self.sink: tuple[Sink, Mode] | None = None  # unless shards write it
 
@@ -58,7 +60,7 @@ class ShardedQuery(Query):
         self.subscribers.append(subscriber)
 
     def explain(self) -> Explanation:
-        return self._explanation
+        return self._explain()
 
     def _shown(self, instant: int, ordered: bool) -> pa.Table:
         rows = self._rows(instant)

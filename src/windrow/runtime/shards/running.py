@@ -20,10 +20,10 @@ from windrow.catalog import Connector, StreamEntry, TableEntry
 from windrow.physical.closings import closings_of
 from windrow.physical.lower import Lowering
 from windrow.physical.physical_node import PhysicalNode, plan_digest
-from windrow.physical.strategy import Strategy
 from windrow.plan.explain.operators import describe_operator
 from windrow.plan.nodes import Node, Stream, Table, Windowed
 from windrow.plan.running_nodes import Exchange, Grouping, GroupSynopsis, SubWindows, WindowLookup, WindowSynopsis
+from windrow.plan.strategy import Strategy
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.modes import Mode
 from windrow.runtime.sinks import SinkForm, sink_form

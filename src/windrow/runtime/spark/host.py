@@ -35,8 +35,10 @@ class SparkHost(Host):
         self._frames: dict[str, DataFrame] = {}
         self._read: dict[str, list[str]] = {}  # the columns of DataFrames that are read at present
 
-    def query(self, answers: Answers, name: str, key: str, plan: Node, explanation: Explanation) -> SparkQuery:
-        return SparkQuery(answers, name, key, plan, explanation, self.spark, self._add_output_mode)
+    def query(
+        self, answers: Answers, name: str, key: str, plan: Node, explain: Callable[[], Explanation]
+    ) -> SparkQuery:
+        return SparkQuery(answers, name, key, plan, explain, self.spark, self._add_output_mode)
 
     def check_stream(self, stream: StreamEntry, had_before: bool) -> None:
         """A name is for one source: Spark finds its place in a source by it, also after the stream was dropped."""

@@ -36,11 +36,11 @@ class SparkQuery(ShardedQuery):
         name: str,
         key: str,
         plan: Node,
-        explanation: Explanation,
+        explain: Callable[[], Explanation],
         spark: SparkSession,
         add_output_mode: Callable[[ShardedQuery, SinkForm], None],
     ) -> None:
-        super().__init__(answers, name, key, plan, explanation)
+        super().__init__(answers, name, key, plan, explain)
         self._spark = spark
         self._add_output_mode = add_output_mode
 

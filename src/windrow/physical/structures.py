@@ -1,25 +1,11 @@
-"""Strategies: how expired tuples are found, and in which structures state is kept (thesis 2.3.3 and 3.5.2).
-
-All three give the same answers from the same kernels:
-    NT      every end is announced by a negative tuple, state is hashed on the row;
-    DIRECT  ends are columns, state is a list that is scanned from end to end;
-    UPA     ends are columns, the structure follows the update pattern of what is stored.
-"""
+"""The structure that holds the results of a node under a strategy."""
 
 from __future__ import annotations
 
-import enum
-
 from windrow.plan.analysis.state import Structure, structure_for
 from windrow.plan.nodes import Node
+from windrow.plan.strategy import Strategy
 from windrow.state import StructureKind
-
-
-class Strategy(enum.Enum):
-    UPA = "upa"
-    DIRECT = "direct"
-    NT = "nt"
-
 
 _KINDS = {
     Structure.FIFO: StructureKind.FIFO,

@@ -1,0 +1,79 @@
+"""Queries of this process from their creation to their first step, when it is decided what they share."""
+
+from __future__ import annotations
+
+from windrow.plan.nodes import Node
+from windrow.plan.running_nodes import GroupSynopsis
+from windrow.runtime.local.dataflow import Dataflow
+from windrow.runtime.local.lookups import Lookups
+from windrow.runtime.lookups.answering import LookedUp
+from windrow.runtime.lookups.held import Held
+from windrow.session import Session
+from windrow.sharing.lookups import synopsis_below
+from windrow.sharing.shared_with import shares
+from windrow.sharing.starting import Plans, PreparedQuery, StartingQuery
+
+
+class Starts:
+    def __init__(self, session: Session, dataflow: Dataflow, lookups: Lookups) -> None:
+        self._session, self._dataflow, self._lookups = session, dataflow, lookups
+        self._waiting: dict[str, StartingQuery] = {}
+        self._started: dict[str, StartingQuery] = {}
+
+    def add(self, query: StartingQuery) -> None:
+        """A query that takes part from the next step on; one that cannot run is refused at once."""
+        if not query.is_looked_up:
+            plan = self._session.prepare([query])[query.name]
+            self._dataflow.add(query.name, plan, query.start, query.strategy)
+        self._waiting[query.name] = query
+
+    def remove(self, name: str) -> None:
+        self._waiting.pop(name, None)
+        self._started.pop(name, None)
+
+    def begin(self) -> None:
+        """What queries share is known now: nothing has been kept for them yet, so they can be lowered again."""
+        plans = self.plans()
+        running = self._lookups.running()
+        for name, plan in plans.items():
+            query = self._waiting[name]
+            if query.is_looked_up:
+                self._lookups.begin(query, plan, running)
+            elif plan != self._dataflow.plans[name]:
+                self._dataflow.add(name, plan, query.start, query.strategy)
+        self._started |= self._waiting
+        self._waiting.clear()
+
+    def plans(self) -> Plans:
+        """Of the queries that wait, as they will run."""
+        return self._session.prepare(self._waiting.values(), list(self._lookups.running())) if self._waiting else {}
+
+    def looked_up(self, name: str) -> tuple[LookedUp, Held]:
+        """A query that is looked up, and where; alone, as long as it waits."""
+        waiting = self._waiting.get(name)
+        if waiting is None:
+            return self._lookups.of(name)
+        return self._lookups.empty(self._session.prepare([waiting])[name])
+
+    def synopses(self) -> dict[GroupSynopsis, Held]:
+        """All that windows can be looked up in, what has rows from long ago first."""
+        found = self._lookups.synopses()
+        for name, plan in self.plans().items():
+            if self._waiting[name].is_looked_up and synopsis_below(plan) not in found:
+                found[synopsis_below(plan)] = self._lookups.empty(plan)[1]
+        return found
+
+    def query(self, name: str) -> PreparedQuery | None:
+        """A query as it runs or will run, and those that it may share with."""
+        if name in self._waiting:
+            query = self._waiting[name]
+            return PreparedQuery(self.plans(), query.optimized, query.strategy)
+        if name not in self._started:
+            return None
+        query, plan = self._started[name], self._as_it_runs(name)
+        others = self._dataflow.started_with(name) if shares(plan) else {}
+        plans = {other: self._as_it_runs(other) for other in others if other in self._started}
+        return PreparedQuery({**plans, name: plan}, query.optimized, query.strategy)
+
+    def _as_it_runs(self, name: str) -> Node:
+        return self._lookups.plan_of(name) if self._started[name].is_looked_up else self._dataflow.plans[name]

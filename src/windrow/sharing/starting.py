@@ -1,0 +1,69 @@
+"""What preparing plans is given: the queries that start together, what runs already, settings and statistics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from windrow.catalog import Connector
+from windrow.plan.analysis.keys import chosen_key
+from windrow.plan.analysis.rates import Statistics
+from windrow.plan.nodes import Node
+from windrow.plan.running_nodes import GroupSynopsis
+from windrow.plan.strategy import Strategy
+
+
+@dataclass(frozen=True)
+class StartingQuery:
+    """A query that starts: what came before `start` is not in its windows, whoever else keeps it."""
+
+    name: str  # lower case
+    bound: Node  # as it was written
+    optimized: Node
+    start: int
+    strategy: Strategy
+    is_looked_up: bool = False
+    upsert_key: tuple[str, ...] | None = None  # on shards, results that are equal in these columns meet
+
+
+class Settings(NamedTuple):
+    """Those of SET that say how queries run, and whether they run on shards."""
+
+    is_optimized: bool = True
+    synopsis_memory: float = math.inf  # bytes of one synopsis
+    is_sharded: bool = False
+
+
+@dataclass(frozen=True)
+class Starting:
+    """Queries that start at the same time under the same strategy, beside synopses that run."""
+
+    queries: tuple[StartingQuery, ...]
+    settings: Settings
+    statistics: Statistics
+    synopses: tuple[GroupSynopsis, ...] = ()  # what has rows from long ago first
+
+    @property
+    def strategy(self) -> Strategy:
+        return self.queries[0].strategy
+
+
+Plans: TypeAlias = dict[str, Node]  # by the names of the queries
+Step: TypeAlias = Callable[[Plans, Starting], Plans]
+
+
+class PreparedQuery(NamedTuple):
+    """A query as it runs, or will from its start on; `plans` are its own and those of others that it may share with."""
+
+    plans: Mapping[str, Node]
+    optimized: Node
+    strategy: Strategy
+
+
+def upsert_key(sink: Connector | None, plan: Node) -> tuple[str, ...] | None:
+    """The columns by which a sink replaces rows; None for one that does not."""
+    if sink is None or sink.option("mode") != "upsert":
+        return None
+    return chosen_key(plan, sink.option("key"))

@@ -1,0 +1,141 @@
+"""EXPLAIN shows what runs: operator by operator, on both engines and on the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from support.own_aggregates import OWN
+from support.plans import DECLARATIONS
+from support.queries import STREAMS, queries
+from support.shard_runs import ShardsInProcess
+from windrow.errors import WindrowError
+from windrow.plan.explain import Distribution, ExplainedNode
+from windrow.plan.explain.operators import describe_operator, operator_name
+from windrow.plan.nodes import Node
+from windrow.plan.running_nodes import Exchange, MergeGroups, SlicePartials
+from windrow.runtime.local import LocalEngine
+from windrow.session import Session
+
+Shape = tuple[str, str, tuple[Any, ...]]
+PERIODIC = "SELECT b, SUM(a) AS n FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY b"
+LOOKED_UP = (
+    "SELECT b, SUM(v) AS x FROM s [RANGE 30 SECONDS] GROUP BY b",
+    "SELECT b, SUM(v) AS x, MIN(v) AS y FROM s [RANGE 60 SECONDS] GROUP BY b",
+)
+
+
+def shown(node: ExplainedNode) -> Shape:
+    return node.operator, node.detail, tuple(map(shown, node.inputs))
+
+
+def shape(node: Node) -> Shape:
+    return operator_name(node), describe_operator(node), tuple(map(shape, node.inputs))
+
+
+def explained(engine: Any, name: str) -> Shape:
+    (result,) = engine.sql(f"EXPLAIN {name}")
+    return shown(result.explanation.plan)
+
+
+def started(engine: Any) -> Any:
+    """After the first step: what queries share has been decided."""
+    for stream in (*STREAMS, "readings"):
+        own = {"ttl": "INTERVAL 1 SECOND"} if stream == "readings" else {}
+        rows = [{"ts": 1_000_000 * second, "a": 1, "b": "x", "v": 1.0, **own} for second in (1, 2)]
+        engine.push(stream, rows)
+    engine.step()
+    return engine
+
+
+def local_plans(engine: LocalEngine) -> dict[str, Node]:
+    plans = dict(engine._dataflow.plans)
+    return plans | {name: engine._lookups.plan_of(name) for name in engine._lookups.names}
+
+
+def plans_on_shards(engine: ShardsInProcess) -> dict[str, Node]:
+    return {query.name.lower(): query.lookup or query.plan for query in engine.driver.plans.current.queries}
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> str:
+    """Statements: settings, then queries of which some are looked up."""
+    optimizer, strategy = draw(st.sampled_from(["on", "on", "off"])), draw(st.sampled_from(["upa", "direct", "nt"]))
+    texts = draw(st.lists(queries(), min_size=1, max_size=3)) + draw(st.lists(st.just(PERIODIC), max_size=1))
+    asked = draw(st.lists(st.sampled_from(LOOKED_UP), max_size=2, unique=True))
+    created = [f"CREATE QUERY q{number} AS {text}" for number, text in enumerate(texts)]
+    created += [f"CREATE QUERY l{number} AS {text} REFRESH ON LOOKUP" for number, text in enumerate(asked)]
+    return f"SET strategy = {strategy}; SET optimizer = {optimizer}; {'; '.join(created)}"
+
+
+@settings(max_examples=100)
+@given(workload=workloads(), shards=st.sampled_from([0, 0, 2]))
+def test_explain_shows_what_runs(workload: str, shards: int) -> None:
+    command = Session(aggregates=OWN, distribution=Distribution(shards) if shards else None)
+    command.execute(DECLARATIONS)
+    try:
+        on_command_line = {found.query: shown(found.plan) for found in command.explain(workload)}
+    except WindrowError:
+        assume(False)
+    engine: Any = ShardsInProcess(shards) if shards else LocalEngine()
+    for own in OWN:
+        engine.session.catalog.aggregates[own.name] = own
+    engine.sql(DECLARATIONS)
+    try:
+        engine.sql(workload)
+    except WindrowError:
+        assume(False)
+    assert {name: explained(engine, name) for name in on_command_line} == on_command_line
+    started(engine)
+    running = plans_on_shards(engine) if shards else local_plans(engine)
+    assert {name: explained(engine, name) for name in on_command_line} == {n: shape(p) for n, p in running.items()}
+    engine.close()
+
+
+def test_a_periodic_aggregate_is_shown_with_its_slices() -> None:
+    engine = LocalEngine()
+    engine.sql(DECLARATIONS)
+    engine.sql(f"CREATE QUERY q AS {PERIODIC}")
+    (result,) = engine.sql("EXPLAIN q")
+    assert result.explanation is not None
+    merged = result.explanation.plan.inputs[0]
+    assert merged.operator == "MergeGroups" and merged.inputs[0].operator == "SlicePartials"
+    assert max(entry.rows for entry in merged.state) == 600, "100 groups in 6 slices, not 60,000 rows of a window"
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("setting", "exchanges", "is_sliced"), [("strategy = nt", 1, True), ("optimizer = off", 1, False)]
+)
+def test_settings_hold_on_the_command_line(setting: str, exchanges: int, is_sliced: bool) -> None:
+    engine, command = ShardsInProcess(4), Session(distribution=Distribution(4))
+    for where in (engine.sql, command.execute):
+        where(f"{DECLARATIONS}; SET {setting}")
+    (found,) = command.explain(f"CREATE QUERY q AS {PERIODIC}")
+    engine.sql(f"CREATE QUERY q AS {PERIODIC}")
+    plan = plans_on_shards(started(engine))["q"]
+    assert shown(found.plan) == shape(plan)
+    assert any(isinstance(node, MergeGroups | SlicePartials) for node in plan.walk()) == is_sliced
+    assert sum(isinstance(node, Exchange) for node in plan.walk()) >= exchanges
+    engine.close()
+
+
+def test_a_running_query_is_shown_as_it_runs_whatever_is_measured_later() -> None:
+    """The one that joins first by the smaller rate would be planned otherwise today."""
+    text = "SELECT DISTINCT s.a, t.b FROM s [RANGE 1 MINUTE], t [RANGE 1 MINUTE] WHERE s.a = t.a"
+    engine = LocalEngine()
+    engine.sql(DECLARATIONS)
+    engine.sql(f"CREATE QUERY q AS {text}")
+    before = explained(started(engine), "q")
+    today = set()
+    for distinct in (2.0, 50_000.0):
+        for stream in ("s", "t"):
+            engine.session.catalog.statistics.record(stream, 1_000.0, {"a": distinct, "b": 10.0})
+        today.add(str(shown(engine.session.explain(f"EXPLAIN {text}")[0].plan)))
+        assert explained(engine, "q") == before == shape(engine._dataflow.plans["q"])
+    assert len(today) == 2, "today's statistics choose"
+    assert before[2]
+    engine.close()
