@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import process_time
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks import asw_loops
+from benchmarks.asw_loops import Input
 from benchmarks.baselines.landmark import Landmark
 from benchmarks.baselines.materialized import Materialized
 from benchmarks.baselines.search_tree import SearchTree
 from benchmarks.figure import drawn, plotting
 from benchmarks.runner import Report, measuring
-from windrow.batch.arrays import Bools, Int64s
+from windrow.batch.arrays import Int64s
 from windrow.batch.column import Column
 from windrow.synopses import (
     BasicInterval,
@@ -30,8 +30,10 @@ from windrow.synopses import (
     maximum,
     sum_of_integers,
 )
-from windrow.synopses.positions.word_synopsis import Ring, WordSynopsis
-from windrow.synopses.positions.words import ADD, GREATEST
+from windrow.synopses.positions.elements import Rings
+from windrow.synopses.positions.quantile import Runs
+from windrow.synopses.positions.word_synopsis import WordSynopsis
+from windrow.synopses.positions.words import Operation
 from windrow.types import BIGINT
 
 OPERATORS = 1_000  # SUM over the last 0, 1, ..., 999 tuples
@@ -39,14 +41,6 @@ SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)  # of updates in the input
 LONGEST = 100_000  # kept by the synopses that lookups are counted on
 BEST_OF = 3
 SLOW = ("two stacks", "materialize all", "materialize none")  # measured on a twentieth of the input
-
-
-class Input(NamedTuple):
-    """Updates and lookups mixed: a value that comes, or the width of the window that is asked for."""
-
-    is_update: Bools
-    value: Int64s  # rows of one word, and a count of one
-    width: Int64s
 
 
 Mixed = Callable[[Input], int]
@@ -119,12 +113,12 @@ def _figure_9(inputs: int) -> list[Result]:
         measuring(f"figure 9: {share:.0%} updates")
         many = _input(inputs, share)
         few = Input(many.is_update[: inputs // 20], many.value[: inputs // 20], many.width[: inputs // 20])
-        told: set[int] = set()
+        answers: set[int] = set()
         for name, make in ways.items():
-            told.add(make()(few))  # all start from the same elements, and must agree
+            answers.add(make()(few))  # all start from the same elements, and must agree
             mixed = few if name in SLOW else many
             results.append(_result(9, name, share, _rate(len(mixed.width), partial(make(), mixed))))
-        assert len(told) == 1, f"the answers differ: {told}"
+        assert len(answers) == 1, f"the answers differ: {answers}"
     return results
 
 
@@ -152,8 +146,8 @@ def _sum() -> WordAggregate:
 
 
 def _shared(make: Callable[[WordAggregate], WordSynopsis], kind: int) -> Mixed:
-    ring = _ring(_filled(make(_sum()), OPERATORS, 0))
-    return lambda mixed: asw_loops.mixed(*mixed, kind, OPERATORS, *ring)
+    stored = _stored(_filled(make(_sum()), OPERATORS, 0))
+    return lambda mixed: asw_loops.mixed(mixed, kind, OPERATORS, *stored)
 
 
 def _landmarks() -> Mixed:
@@ -161,10 +155,10 @@ def _landmarks() -> Mixed:
     values = np.random.default_rng(1).integers(0, 1 << 20, OPERATORS)
     synopsis.insert(np.zeros(OPERATORS, np.int64), np.arange(OPERATORS), (Column(BIGINT, values),))
     which = np.searchsorted([p.largest for p in synopsis.partitions], np.arange(OPERATORS))
-    smallest = np.array([p.smallest for p in synopsis.partitions])
     reach = np.array([p.reach for p in synopsis.partitions])
-    arrays = tuple(zip(*(p.where for p in synopsis.partitions), strict=True))
-    return lambda mixed: asw_loops.mixed_landmark(*mixed, which, smallest, reach, *arrays)
+    partitions = tuple(p.where for p in synopsis.partitions)
+    operation = synopsis.partitions[0].operation
+    return lambda mixed: asw_loops.mixed_landmark(mixed, which, reach, operation, partitions)
 
 
 def _two_stacks() -> Mixed:
@@ -175,19 +169,18 @@ def _two_stacks() -> Mixed:
         column = Column(BIGINT, np.full(OPERATORS, values[n]))
         synopsis.insert(groups, np.full(OPERATORS, n), [(column,)])
         synopsis.elements.first[:OPERATORS] = np.maximum(0, n + 1 - groups)
-    kept = synopsis.synopses[0]
-    assert isinstance(kept, TwoStacks)
-    ring: tuple[Any, ...] = (*kept.ring(synopsis.elements), kept.middle, kept.back)
-    return lambda mixed: asw_loops.mixed_two_stacks(*mixed, OPERATORS, *ring)
+    queues = synopsis.synopses[0]
+    assert isinstance(queues, TwoStacks)
+    stacks = queues.stacks(queues.rings(synopsis.elements))
+    return lambda mixed: asw_loops.mixed_two_stacks(mixed, OPERATORS, queues.operation, stacks)
 
 
 def _materialized() -> Mixed:
     synopsis = Materialized(_sum(), range(OPERATORS))
     values = np.random.default_rng(1).integers(0, 1 << 20, OPERATORS)
     synopsis.insert(np.zeros(OPERATORS, np.int64), np.arange(OPERATORS), (Column(BIGINT, values),))
-    e, rows = synopsis.elements, synopsis.values.rows
-    kept = synopsis.widths, e.offset, e.size, e.next, rows, synopsis.answers
-    return lambda mixed: asw_loops.mixed_materialized(*mixed, *kept)
+    operation, rings = synopsis.values.operation, synopsis.values.rings(synopsis.elements)
+    return lambda mixed: asw_loops.mixed_materialized(mixed, synopsis.widths, operation, rings, synopsis.answers)
 
 
 # Figure 10: updates alone
@@ -201,33 +194,31 @@ def _figure_10(updates: int, sizes: Sequence[int]) -> list[Result]:
         measuring(f"figure 10: {kept:,} elements kept")
         kinds, runs = _of_words(kept), _filled(Quantile(BIGINT), kept)
         works = {
-            name: partial(asw_loops.updates, kind, operation, rows, *_ring(synopsis))
-            for name, (synopsis, kind, operation) in kinds.items()
-        } | {"B-INT-QNT": partial(asw_loops.updates_quantile, values, *_where(runs))}
+            name: partial(asw_loops.updates, kind, rows, *_stored(synopsis)) for name, (synopsis, kind) in kinds.items()
+        } | {"B-INT-QNT": partial(asw_loops.updates_quantile, values, runs.elements.next, _runs(runs))}
         results += [_result(10, name, kept, _rate(updates, work)) for name, work in works.items()]
     return results
 
 
-def _of_words(kept: int) -> dict[str, tuple[SharedSynopsis, int, int]]:
-    """Synopses with so many elements, which loop is theirs, and its operation."""
+def _of_words(kept: int) -> dict[str, tuple[SharedSynopsis, int]]:
+    """Synopses with so many elements, and which loop is theirs."""
     return {
-        "R-INT": (_filled(Running(_sum()), kept), asw_loops.RUNNING, ADD),
-        "B-INT": (_filled(Interval(maximum(BIGINT)), kept), asw_loops.INTERVAL, GREATEST),
-        "nested landmarks": (_filled(NestedLandmarks(maximum(BIGINT)), kept), asw_loops.NESTED_LANDMARKS, GREATEST),
+        "R-INT": (_filled(Running(_sum()), kept), asw_loops.RUNNING),
+        "B-INT": (_filled(Interval(maximum(BIGINT)), kept), asw_loops.INTERVAL),
+        "nested landmarks": (_filled(NestedLandmarks(maximum(BIGINT)), kept), asw_loops.NESTED_LANDMARKS),
     }
 
 
-def _ring(synopsis: SharedSynopsis) -> Ring:
-    kept = synopsis.synopses[0]
-    assert isinstance(kept, WordSynopsis)
-    return kept.ring(synopsis.elements)
+def _stored(synopsis: SharedSynopsis) -> tuple[Operation, Rings]:
+    words = synopsis.synopses[0]
+    assert isinstance(words, WordSynopsis)
+    return words.operation, words.rings(synopsis.elements)
 
 
-def _where(synopsis: SharedSynopsis) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
-    runs = synopsis.synopses[0]
-    assert isinstance(runs, Quantile)
-    e = synopsis.elements
-    return runs.start, e.offset, e.size, e.next, runs.runs, runs.nulls
+def _runs(synopsis: SharedSynopsis) -> Runs:
+    quantile = synopsis.synopses[0]
+    assert isinstance(quantile, Quantile)
+    return quantile.where(synopsis.elements)
 
 
 # Figure 11: lookups alone, of windows that lie anywhere
@@ -244,13 +235,13 @@ def _figure_11(lookups: int, widths: Sequence[int], longest: int) -> list[Result
         begin, few = end - width, max(200, lookups // 20)
         ranks = random.integers(1, width + 1, few)
         works = {
-            name: (synopsis, lookups, partial(asw_loops.lookups, kind, operation, begin, end, *_ring(synopsis)))
-            for name, (synopsis, kind, operation) in kinds.items()
+            name: (synopsis, lookups, partial(asw_loops.lookups, kind, begin, end, *_stored(synopsis)))
+            for name, (synopsis, kind) in kinds.items()
         }
         works["B-INT-QNT"] = (
             runs,
             few,
-            partial(asw_loops.lookups_quantile, begin[:few], end[:few], ranks, *_where(runs)),
+            partial(asw_loops.lookups_quantile, begin[:few], end[:few], ranks, _runs(runs)),
         )
         for name, (synopsis, count, work) in works.items():
             ways = _ways(synopsis, newest[:count] + width, newest[:count])

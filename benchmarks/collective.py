@@ -13,9 +13,10 @@ from benchmarks.runner import Report, measuring
 from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.compiled import compiled
 from windrow.synopses import Collective
-from windrow.synopses.collective import collective
+from windrow.synopses.collective.collective_index import above_one, insert_one
+from windrow.synopses.collective.level_heaps import LevelHeaps
 from windrow.synopses.positions import running
-from windrow.synopses.positions.elements import first_not_before
+from windrow.synopses.positions.elements import Rings, first_not_before
 from windrow.synopses.positions.word_synopsis import WordSynopsis
 
 GROUPS = 5_000
@@ -34,6 +35,13 @@ class Input(NamedTuple):
     time: Int64s
     length: Int64s
     threshold: Int64s
+
+
+class Stored(NamedTuple):
+    """The times of elements, and how many there are before each."""
+
+    times: Rings
+    counts: Rings
 
 
 def run(quick: bool) -> Report:
@@ -100,93 +108,84 @@ def _input(random: np.random.Generator, group: Int64s, time: Int64s, kept: int, 
 
 def _seconds(inputs: int, p: int, group: Int64s, time: Int64s, mixed: Input) -> tuple[float, tuple[int, int, int]]:
     """The best time of all inputs, p = 0 without an index; a check sum, the groups that came out, and candidates."""
-    best, told = float("inf"), (0, 0, 0)
+    best, sums = float("inf"), (0, 0, 0)
     for round in range(BEST_OF + 1):
         synopsis = Collective(max(p, 1))
         for start in range(0, len(group), 100_000):
             synopsis.insert(group[start : start + 100_000], time[start : start + 100_000])
         _reserve(synopsis, mixed.group)
-        e, kept, index = synopsis.synopsis.elements, synopsis.synopsis.synopses[0], synopsis.index
-        assert isinstance(kept, WordSynopsis)
-        arrays = (e.offset, e.size, e.first, e.next, e.time, kept.rows)
-        work = partial(_asked_all, *mixed, *arrays)
+        elements, counts, index = synopsis.synopsis.elements, synopsis.synopsis.synopses[0], synopsis.index
+        assert isinstance(counts, WordSynopsis)
+        stored = Stored(elements.rings, counts.rings(elements))
+        work = partial(_every_group, mixed, stored)
         if p:
-            heaps = (index.length, index.heap, index.time, index.place, index.used)
-            work = partial(_asked_index, *mixed, *arrays, p, *heaps)
+            work = partial(_indexed, mixed, stored, p, index.length, index.heaps)
         start_time = process_time()
-        told = work()
+        sums = work()
         if round:  # the first one compiles
             best = min(best, process_time() - start_time)
-    return best, told
+    return best, sums
 
 
 def _reserve(synopsis: Collective, group: Int64s) -> None:
     """Rings with room for all that is to come: the compiled loops do not move them."""
     moves = synopsis.synopsis.elements.reserve(group)
-    for kept in synopsis.synopsis.synopses:
-        kept.move(synopsis.synopsis.elements, moves)
+    for counts in synopsis.synopsis.synopses:
+        counts.move(synopsis.synopsis.elements, moves)
     synopsis.synopsis.elements.move(moves)
 
 
 @compiled
-def _insert(
-    g: int, now: int, one: Int64s, offset: Int64s, size: Int64s, next: Int64s, time: Int64s, rows: Int64s
-) -> None:
-    time[offset[g] + (next[g] & (size[g] - 1))] = now
-    running.insert_one(g, next[g], True, one, 0, 1, offset, size, rows)
-    next[g] += 1
+def _insert(g: int, now: int, one: Int64s, stored: Stored) -> None:
+    times = stored.times
+    times.rows[times.offset[g] + (times.next[g] & (times.size[g] - 1))] = now
+    running.insert_one(g, times.next[g], True, one, 0, 1, stored.counts)
+    times.next[g] += 1
 
 
 @compiled
-def _count(
-    g: int, begin: int, offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s, rows: Int64s,
-    found: Int64s,
-) -> int:  # fmt: skip
-    """What both sides ask of a group: the running synopsis, over the positions of the window."""
-    position = first_not_before(begin, g, offset, size, first, next, time)
-    running.lookup_one(g, position, next[g], 1, offset, size, rows, found, 0)
+def _count(g: int, begin: int, stored: Stored, found: Int64s) -> int:
+    """What both sides look up of a group: the running synopsis, over the positions of the window."""
+    position = first_not_before(begin, g, stored.times)
+    running.lookup_one(g, position, stored.times.next[g], 1, stored.counts, found, 0)
     return int(found[0, 0])
 
 
 @compiled
-def _asked_all(
-    is_update: Bools, group: Int64s, times: Int64s, length: Int64s, threshold: Int64s,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s, rows: Int64s,
-) -> tuple[int, int, int]:  # fmt: skip
+def _every_group(mixed: Input, stored: Stored) -> tuple[int, int, int]:
     one, found, total, many = np.ones((1, 1), np.int64), np.zeros((1, 1), np.int64), 0, 0
-    for i in range(len(group)):
-        if is_update[i]:
-            _insert(group[i], times[i], one, offset, size, next, time, rows)
+    next = stored.times.next
+    for i in range(len(mixed.group)):
+        now, threshold = mixed.time[i], mixed.threshold[i]
+        if mixed.is_update[i]:
+            _insert(mixed.group[i], now, one, stored)
             continue
-        begin = times[i] - length[i] + 1
-        for g in range(len(offset)):
-            if next[g] > 0 and _count(g, begin, offset, size, first, next, time, rows, found) > threshold[i]:
+        begin = now - mixed.length[i] + 1
+        for g in range(len(next)):
+            if next[g] > 0 and _count(g, begin, stored, found) > threshold:
                 total += g
                 many += 1
     return total, many, many
 
 
 @compiled
-def _asked_index(
-    is_update: Bools, group: Int64s, times: Int64s, length: Int64s, threshold: Int64s,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s, rows: Int64s,
-    p: int, lengths: Int64s, heap: Int64s, stamps: Int64s, place: Int64s, used: Int64s,
-) -> tuple[int, int, int]:  # fmt: skip
-    one, found, total, many, asked = np.ones((1, 1), np.int64), np.zeros((1, 1), np.int64), 0, 0, 0
-    candidates = np.empty(len(offset), np.int64)
-    for i in range(len(group)):
-        if is_update[i]:
-            _insert(group[i], times[i], one, offset, size, next, time, rows)
-            collective.insert_one(group[i], times[i], 1, p, lengths, heap, stamps, place, used)
+def _indexed(mixed: Input, stored: Stored, p: int, lengths: Int64s, heaps: LevelHeaps) -> tuple[int, int, int]:
+    one, found, total, many, checked = np.ones((1, 1), np.int64), np.zeros((1, 1), np.int64), 0, 0, 0
+    candidates = np.empty(len(stored.times.next), np.int64)
+    for i in range(len(mixed.group)):
+        now, threshold = mixed.time[i], mixed.threshold[i]
+        if mixed.is_update[i]:
+            _insert(mixed.group[i], now, one, stored)
+            insert_one(mixed.group[i], now, 1, p, lengths, heaps)
             continue
-        begin = times[i] - length[i] + 1
-        count = collective.above_one(begin, threshold[i], p, heap, stamps, used, candidates)
-        asked += count
+        begin = now - mixed.length[i] + 1
+        count = above_one(begin, threshold, p, heaps, candidates)
+        checked += count
         for g in candidates[:count]:
-            if _count(g, begin, offset, size, first, next, time, rows, found) > threshold[i]:
+            if _count(g, begin, stored, found) > threshold:
                 total += g
                 many += 1
-    return total, many, asked
+    return total, many, checked
 
 
 def _draw(results: list[dict[str, object]], ceiling: float) -> None:

@@ -12,18 +12,30 @@ the first element has an aggregate to b: the answer is one merge. (Tangwongsan, 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from windrow.batch.arrays import Int64s, grown
 from windrow.batch.compiled import compiled, inlined
 from windrow.errors import WindrowError
-from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans, move_rings, places
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Rings, Spans, move_rings, places
 from windrow.synopses.positions.word_aggregates import WordAggregate
-from windrow.synopses.positions.word_synopsis import Operation, Ring, WordSynopsis
-from windrow.synopses.positions.words import Layout, merge, widened
+from windrow.synopses.positions.word_synopsis import WordSynopsis
+from windrow.synopses.positions.words import Layout, Operation, merge, widened
 
 _F, _L, _R, _A, _B, _E = range(6)  # the cuts
 _BACK, _MIDDLE = range(2)  # aggregates of a group: over [b, e), and over [r, b) as it was when the cuts began anew
+
+
+class Queues(NamedTuple):
+    """Where the queues of groups are, for a compiled loop."""
+
+    offset: Int64s
+    size: Int64s
+    rows: Int64s
+    cuts: Int64s
+    sides: Int64s
 
 
 class Daba(WordSynopsis):
@@ -38,60 +50,48 @@ class Daba(WordSynopsis):
     def nbytes(self) -> int:
         return self.rows.nbytes + self.cuts.nbytes + self.sides.nbytes
 
-    def _inserted(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s) -> None:
+    def queues(self, rings: Rings) -> Queues:
+        return Queues(rings.offset, rings.size, rings.rows, self.cuts, self.sides)
+
+    def _insert_rows(self, arrivals: Arrivals, rows: Int64s, operation: Operation, rings: Rings) -> None:
         assert arrivals.is_new.all(), "elements have a position each"
-        _insert(
-            arrivals.group,
-            arrivals.position,
-            rows,
-            *how,
-            ring.offset,
-            ring.size,
-            ring.first,
-            ring.rows,
-            self.cuts,
-            self.sides,
-        )
+        _insert(arrivals, rows, rings.first, operation, self.queues(rings))
 
-    def _found(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        _refuse_parts(ring, spans)
-        return np.asarray(_lookup(*spans, *how, ring.offset, ring.size, ring.rows, self.cuts, self.sides))
+    def _lookup_rows(self, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+        _refuse_parts(rings, spans)
+        return np.asarray(_lookup(spans, operation, self.queues(rings)))
 
-    def _rolled(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s, spans: Spans) -> Int64s:
-        return np.asarray(_roll(*spans, rows, *how, ring.offset, ring.size, ring.rows, self.cuts, self.sides))
+    def _roll_rows(self, arrivals: Arrivals, rows: Int64s, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+        return np.asarray(_roll(spans, rows, operation, self.queues(rings)))
 
-    def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        return ring.rows[2 * places(spans, ring.offset, ring.size)]
+    def _element_rows(self, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+        return rings.rows[2 * places(spans, rings.offset, rings.size)]
 
-    def _moved(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
+    def _move_rows(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
         """Departures are worked off first: what has left is not moved."""
         self.cuts = grown(self.cuts, elements.groups)
         self.sides = grown(self.sides, 2 * elements.groups)
-        ring = self.ring(elements)
-        _depart_all(*self.how, ring.offset, ring.size, ring.first, ring.rows, self.cuts, self.sides)
-        move_rings(*moves[:5], elements.first, elements.next, self.rows_per_place, old, new)
+        _depart_all(elements.first, self.operation, self.queues(self.rings(elements)))
+        move_rings(moves, elements.first, elements.next, self.rows_per_place, old, new)
 
     def _widen(self, elements: Elements, layout: Layout) -> None:
         self.sides = widened(self.sides, self.layout, layout)
         super()._widen(elements, layout)
 
 
-def _refuse_parts(ring: Ring, spans: Spans) -> None:
+def _refuse_parts(rings: Rings, spans: Spans) -> None:
     """Only the whole of what is kept is known."""
-    known = spans.group < len(ring.first)
+    known = spans.group < len(rings.first)
     group, asked = spans.group[known], spans.end[known] > spans.begin[known]
-    whole = (spans.begin[known] == ring.first[group]) & (spans.end[known] == ring.next[group])
+    whole = (spans.begin[known] == rings.first[group]) & (spans.end[known] == rings.next[group])
     if not (whole | ~asked).all():
         raise WindrowError("a window is shorter than what is kept", "keep an interval synopsis for several windows")
 
 
 @compiled
-def _step(
-    g: int, operation: int, plain: int, ranks: Int64s, offset: Int64s, size: Int64s, rows: Int64s,
-    cuts: Int64s, sides: Int64s,
-) -> None:  # fmt: skip
-    cut = cuts[g]
-    base, mask, words = offset[g], size[g] - 1, rows.shape[1]
+def _step(g: int, operation: Operation, queues: Queues) -> None:
+    cut, rows, sides = queues.cuts[g], queues.rows, queues.sides
+    base, mask, words = queues.offset[g], queues.size[g] - 1, queues.rows.shape[1]
     if cut[_F] == cut[_B]:
         for word in range(words):
             sides[2 * g + _BACK, word] = 0
@@ -112,7 +112,7 @@ def _step(
         cut[_A] += 1
         return
     left = 2 * (base + (cut[_L] & mask))
-    merge(rows, left + 1, sides, 2 * g + _MIDDLE, operation, plain, ranks)
+    merge(rows, left + 1, sides, 2 * g + _MIDDLE, operation)
     cut[_L] += 1
     cut[_A] -= 1
     right = 2 * (base + (cut[_A] & mask))
@@ -120,88 +120,69 @@ def _step(
         rows[right + 1, word] = rows[right, word]
     if cut[_A] + 1 < cut[_B]:
         following = 2 * (base + ((cut[_A] + 1) & mask))
-        merge(rows, right + 1, rows, following + 1, operation, plain, ranks)
+        merge(rows, right + 1, rows, following + 1, operation)
 
 
 @compiled
-def _depart(
-    g: int, until: int, operation: int, plain: int, ranks: Int64s, offset: Int64s, size: Int64s, rows: Int64s,
-    cuts: Int64s, sides: Int64s,
-) -> None:  # fmt: skip
+def _depart(g: int, until: int, operation: Operation, queues: Queues) -> None:
+    cuts = queues.cuts
     while cuts[g, _F] < until and cuts[g, _F] < cuts[g, _E]:
         cuts[g, _F] += 1
-        _step(g, operation, plain, ranks, offset, size, rows, cuts, sides)
+        _step(g, operation, queues)
 
 
 @inlined
-def insert_one(
-    g: int, first: int, position: int, added: Int64s, i: int, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, rows: Int64s, cuts: Int64s, sides: Int64s,
-) -> None:  # fmt: skip
+def insert_one(g: int, first: int, position: int, added: Int64s, i: int, operation: Operation, queues: Queues) -> None:
     """Row i of `added` behind all others; those before `first` have left."""
-    _depart(g, first, operation, plain, ranks, offset, size, rows, cuts, sides)
+    _depart(g, first, operation, queues)
+    cuts, rows = queues.cuts, queues.rows
     if cuts[g, _E] != position:  # positions of a group may begin anywhere
         cuts[g, :] = position
-    row = 2 * (offset[g] + (position & (size[g] - 1)))
+    row = 2 * (queues.offset[g] + (position & (queues.size[g] - 1)))
     for word in range(rows.shape[1]):
         rows[row, word] = added[i, word]
-    merge(sides, 2 * g + _BACK, added, i, operation, plain, ranks)
+    merge(queues.sides, 2 * g + _BACK, added, i, operation)
     cuts[g, _E] += 1
-    _step(g, operation, plain, ranks, offset, size, rows, cuts, sides)
+    _step(g, operation, queues)
 
 
 @inlined
-def lookup_one(
-    g: int, first: int, operation: int, plain: int, ranks: Int64s, offset: Int64s, size: Int64s, rows: Int64s,
-    cuts: Int64s, sides: Int64s, found: Int64s, i: int,
-) -> None:  # fmt: skip
+def lookup_one(g: int, first: int, operation: Operation, queues: Queues, found: Int64s, i: int) -> None:
     """Merge the aggregate of a group's window, which begins at `first`, into row i of `found`."""
-    _depart(g, first, operation, plain, ranks, offset, size, rows, cuts, sides)
-    merge(found, i, rows, 2 * (offset[g] + (cuts[g, _F] & (size[g] - 1))) + 1, operation, plain, ranks)
-    merge(found, i, sides, 2 * g + _BACK, operation, plain, ranks)
+    _depart(g, first, operation, queues)
+    oldest = queues.offset[g] + (queues.cuts[g, _F] & (queues.size[g] - 1))
+    merge(found, i, queues.rows, 2 * oldest + 1, operation)
+    merge(found, i, queues.sides, 2 * g + _BACK, operation)
 
 
 @compiled
-def _insert(
-    group: Int64s, position: Int64s, added: Int64s, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, first: Int64s, rows: Int64s, cuts: Int64s, sides: Int64s,
-) -> None:  # fmt: skip
-    for i in range(len(group)):
-        insert_one(
-            group[i], first[group[i]], position[i], added, i, operation, plain, ranks, offset, size, rows, cuts, sides
-        )  # fmt: skip
+def _insert(arrivals: Arrivals, added: Int64s, first: Int64s, operation: Operation, queues: Queues) -> None:
+    for i in range(len(added)):
+        g = arrivals.group[i]
+        insert_one(g, first[g], arrivals.position[i], added, i, operation, queues)
 
 
 @compiled
-def _lookup(
-    group: Int64s, begin: Int64s, end: Int64s, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, rows: Int64s, cuts: Int64s, sides: Int64s,
-) -> Int64s:  # fmt: skip
-    found = np.zeros((len(group), rows.shape[1]), np.int64)
-    for i in range(len(group)):
-        if begin[i] < end[i]:
-            lookup_one(group[i], begin[i], operation, plain, ranks, offset, size, rows, cuts, sides, found, i)
+def _lookup(spans: Spans, operation: Operation, queues: Queues) -> Int64s:
+    found = np.zeros((len(spans.group), queues.rows.shape[1]), np.int64)
+    for i in range(len(spans.group)):
+        if spans.begin[i] < spans.end[i]:
+            lookup_one(spans.group[i], spans.begin[i], operation, queues, found, i)
     return found
 
 
 @compiled
-def _roll(
-    group: Int64s, begin: Int64s, end: Int64s, added: Int64s, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, rows: Int64s, cuts: Int64s, sides: Int64s,
-) -> Int64s:  # fmt: skip
-    found = np.zeros((len(group), rows.shape[1]), np.int64)
-    for i in range(len(group)):
-        g, first = group[i], begin[i]
-        insert_one(g, first, end[i] - 1, added, i, operation, plain, ranks, offset, size, rows, cuts, sides)
-        lookup_one(g, first, operation, plain, ranks, offset, size, rows, cuts, sides, found, i)
+def _roll(spans: Spans, added: Int64s, operation: Operation, queues: Queues) -> Int64s:
+    found = np.zeros((len(spans.group), queues.rows.shape[1]), np.int64)
+    for i in range(len(spans.group)):
+        g, first = spans.group[i], spans.begin[i]
+        insert_one(g, first, spans.end[i] - 1, added, i, operation, queues)
+        lookup_one(g, first, operation, queues, found, i)
     return found
 
 
 @compiled
-def _depart_all(
-    operation: int, plain: int, ranks: Int64s, offset: Int64s, size: Int64s, first: Int64s, rows: Int64s,
-    cuts: Int64s, sides: Int64s,
-) -> None:  # fmt: skip
-    for g in range(len(offset)):
-        if size[g] > 0:
-            _depart(g, first[g], operation, plain, ranks, offset, size, rows, cuts, sides)
+def _depart_all(first: Int64s, operation: Operation, queues: Queues) -> None:
+    for g in range(len(queues.offset)):
+        if queues.size[g] > 0:
+            _depart(g, first[g], operation, queues)

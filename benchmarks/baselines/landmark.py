@@ -20,24 +20,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.batch.arrays import Array, Bools, Int64s, grown
+from windrow.batch.arrays import Array, Int64s, grown
 from windrow.batch.column import Column
-from windrow.batch.compiled import compiled
+from windrow.batch.compiled import compiled, inlined
 from windrow.errors import WindrowError
-from windrow.state.snapshot import Piece, Snapshot, restore_parts, snapshot_parts
-from windrow.synopses.positions.elements import Elements, RingMoves, move_rings, places
+from windrow.state.snapshot import Part, Parts, Piece, Snapshot
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans, move_rings, places
 from windrow.synopses.positions.word_aggregates import WordAggregate
-from windrow.synopses.positions.word_synopsis import Operation
-from windrow.synopses.positions.words import Layout, Words, merge, widened
+from windrow.synopses.positions.words import Layout, Operation, Words, merge, widened
 
 SPREAD = 2  # the factor between the widths of a partition
 _REACH = 2  # landmarks that a position has aggregates from
 _Rows = Int64s
 
 
-class Where(NamedTuple):
-    """Where the elements and rows of a partition are, for a compiled loop."""
+class Landmarks(NamedTuple):
+    """The elements and rows of a partition, for a compiled loop; its landmarks are `width` apart."""
 
+    width: int
+    by_rows: bool
+    is_suffix: bool
     offset: Int64s
     size: Int64s
     first: Int64s
@@ -47,6 +49,14 @@ class Where(NamedTuple):
     closed: Int64s
     back: Int64s
     forward: Int64s
+
+
+class Window(NamedTuple):
+    """Positions [begin, end) of a window that starts at a time or position."""
+
+    begin: int
+    end: int
+    start: int
 
 
 def partitions(widths: Sequence[int]) -> list[tuple[int, int]]:
@@ -60,7 +70,7 @@ def partitions(widths: Sequence[int]) -> list[tuple[int, int]]:
     return found
 
 
-class Landmark:
+class Landmark(Parts):
     """Windows of the declared widths; `by_rows` they are numbers of elements, else ticks.
 
     With `longest` windows may also end earlier, as long as they begin within so much of the end of the stream.
@@ -118,11 +128,8 @@ class Landmark:
             found[mine] = widened(rows, partition.layout, layout)
         return self.aggregate.finish(Words(layout, found))
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        return snapshot_parts({str(n): partition for n, partition in enumerate(self.partitions)}, known)
-
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        restore_parts({str(n): partition for n, partition in enumerate(self.partitions)}, pieces)
+    def parts(self) -> Mapping[str, Part]:
+        return {str(n): partition for n, partition in enumerate(self.partitions)}
 
 
 class _Partition:
@@ -155,7 +162,7 @@ class _Partition:
         self._reserve(group)
         rows = widened(came.rows, came.layout, self.layout)
         arrivals = self.elements.insert(group, time)
-        _insert(*arrivals, rows, *self._how, self.smallest, self.by_rows, self.is_suffix, *self.where)
+        _insert(arrivals, rows, self.operation, self.where)
         if self.by_rows:
             self.elements.keep_newest(self.reach)
 
@@ -174,17 +181,17 @@ class _Partition:
         if self.is_suffix and bool((spans.end[known] < elements.next[group[known]]).any()):
             raise WindrowError("a window ends earlier than now", "declare how far back windows reach (longest)")
         first = spans.begin if self.by_rows else begin
-        return np.asarray(_lookup(*spans, first, *self._how, self.smallest, self.by_rows, self.is_suffix, *self.where))
+        return np.asarray(_lookup(spans, first, self.operation, self.where))
 
     @property
-    def _how(self) -> Operation:
+    def operation(self) -> Operation:
         return Operation(self.layout.operation, self.layout.plain, self.aggregate.ranks)
 
     @property
-    def where(self) -> Where:
+    def where(self) -> Landmarks:
         e = self.elements
-        return Where(
-            e.offset, e.size, e.first, e.next, e.time,
+        return Landmarks(
+            self.smallest, self.by_rows, self.is_suffix, e.offset, e.size, e.first, e.next, e.time,
             self.opened, self.closed, self.back, self.forward,
         )  # fmt: skip
 
@@ -210,7 +217,7 @@ class _Partition:
     def _moved(self, moves: RingMoves, rows: _Rows, rows_per_place: int) -> _Rows:
         places = rows_per_place * moves.places
         new = np.zeros((places, self.layout.width), np.int64) if moves.packed else grown(rows, places)
-        move_rings(*moves[:5], self.elements.first, self.elements.next, rows_per_place, rows, new)
+        move_rings(moves, self.elements.first, self.elements.next, rows_per_place, rows, new)
         return new
 
     def snapshot(self, known: Container[str]) -> Snapshot:
@@ -252,39 +259,34 @@ class _Partition:
         return places(e.everything(), e.offset, e.size)
 
 
-@compiled
-def _place(g: int, p: int, offset: Int64s, size: Int64s) -> int:
-    return int(offset[g] + (p & (size[g] - 1)))
+@inlined
+def _place(g: int, p: int, where: Landmarks) -> int:
+    return int(where.offset[g] + (p & (where.size[g] - 1)))
+
+
+@inlined
+def _block(g: int, p: int, where: Landmarks) -> int:
+    """The landmark that a position lies behind, counted from the first."""
+    return (p if where.by_rows else where.time[_place(g, p, where)]) // where.width
 
 
 @compiled
-def _label(g: int, p: int, by_rows: bool, offset: Int64s, size: Int64s, time: Int64s) -> int:
-    return p if by_rows else time[_place(g, p, offset, size)]
-
-
-@compiled
-def insert_one(
-    g: int, p: int, added: Int64s, i: int, operation: int, plain: int, ranks: Int64s,
-    width: int, by_rows: bool, is_suffix: bool,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s,
-    opened: Int64s, closed: Int64s, back: Int64s, forward: Int64s,
-) -> None:  # fmt: skip
+def insert_one(g: int, p: int, added: Int64s, i: int, operation: Operation, where: Landmarks) -> None:
     """Row i of `added` as the element at position p."""
-    here, words = _place(g, p, offset, size), back.shape[1]
-    block = _label(g, p, by_rows, offset, size, time) // width
-    has_before = p > first[g]
-    before = _label(g, p - 1, by_rows, offset, size, time) // width if has_before else block
+    first, opened, closed, back, forward = where.first[g], where.opened, where.closed, where.back, where.forward
+    here, block, has_before = _place(g, p, where), _block(g, p, where), p > first
+    before = _block(g, p - 1, where) if has_before else block
     if has_before and before == block:
-        if closed[g] == p:  # a window was asked for that reaches beyond now
-            for q in range(max(opened[g], first[g]), p):
-                merge(back, _place(g, q, offset, size), added, i, operation, plain, ranks)
+        if closed[g] == p:  # a window was looked up that reaches beyond now
+            for q in range(max(opened[g], first), p):
+                merge(back, _place(g, q, where), added, i, operation)
             closed[g] = p + 1
     else:
         if has_before:
-            _close(g, p, operation, plain, ranks, offset, size, first, closed, back)
+            _close(g, p, operation, where)
         opened[g] = closed[g] = p
-    target, source = (2 * g, 2 * g) if is_suffix else (2 * here, 2 * _place(g, p - 1, offset, size))
-    for word in range(words):
+    target, source = (2 * g, 2 * g) if where.is_suffix else (2 * here, 2 * _place(g, p - 1, where))
+    for word in range(back.shape[1]):
         back[here, word] = added[i, word]
         # From the landmark before the last one, then from the last one: the first may need the second's old value.
         if has_before and before == block:
@@ -296,66 +298,44 @@ def insert_one(
         else:
             forward[target + 1, word] = 0
             forward[target, word] = 0
-    merge(forward, target + 1, added, i, operation, plain, ranks)
-    merge(forward, target, added, i, operation, plain, ranks)
+    merge(forward, target + 1, added, i, operation)
+    merge(forward, target, added, i, operation)
 
 
 @compiled
-def _close(
-    g: int, end: int, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, first: Int64s, closed: Int64s, back: Int64s,
-) -> None:  # fmt: skip
-    """The block before `end` is complete: put to each of its elements those behind it."""
-    for q in range(end - 2, max(closed[g], first[g]) - 1, -1):
-        merge(back, _place(g, q, offset, size), back, _place(g, q + 1, offset, size), operation, plain, ranks)
-    closed[g] = end
+def _close(g: int, end: int, operation: Operation, where: Landmarks) -> None:
+    """The block before `end` is complete: each of its elements is merged with those behind it."""
+    for q in range(end - 2, max(where.closed[g], where.first[g]) - 1, -1):
+        merge(where.back, _place(g, q, where), where.back, _place(g, q + 1, where), operation)
+    where.closed[g] = end
 
 
 @compiled
-def lookup_one(
-    g: int, begin: int, end: int, start: int, operation: int, plain: int, ranks: Int64s,
-    width: int, by_rows: bool, is_suffix: bool,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s,
-    opened: Int64s, closed: Int64s, back: Int64s, forward: Int64s, found: Int64s, i: int,
-) -> None:  # fmt: skip
-    """The aggregate over positions [begin, end) of a window that starts at `start`, into row i of `found`."""
-    mark = (start + width - 1) // width  # the first landmark that is not before the window
-    if _label(g, begin, by_rows, offset, size, time) < mark * width:
-        if closed[g] <= begin:
-            _close(g, next[g], operation, plain, ranks, offset, size, first, closed, back)
-        merge(found, i, back, _place(g, begin, offset, size), operation, plain, ranks)
-    block = _label(g, end - 1, by_rows, offset, size, time) // width
+def lookup_one(g: int, window: Window, operation: Operation, where: Landmarks, found: Int64s, i: int) -> None:
+    """The aggregate over a window, into row i of `found`."""
+    begin, end, start = window
+    mark = (start + where.width - 1) // where.width  # the first landmark that is not before the window
+    if _block(g, begin, where) < mark:
+        if where.closed[g] <= begin:
+            _close(g, where.next[g], operation, where)
+        merge(found, i, where.back, _place(g, begin, where), operation)
+    block = _block(g, end - 1, where)
     if block >= mark:
-        base = 2 * g if is_suffix else 2 * _place(g, end - 1, offset, size)
-        merge(found, i, forward, base + min(block - mark, 1), operation, plain, ranks)
+        base = 2 * g if where.is_suffix else 2 * _place(g, end - 1, where)
+        merge(found, i, where.forward, base + min(block - mark, 1), operation)
 
 
 @compiled
-def _insert(
-    group: Int64s, position: Int64s, is_new: Bools, added: Int64s, operation: int, plain: int, ranks: Int64s,
-    width: int, by_rows: bool, is_suffix: bool,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s,
-    opened: Int64s, closed: Int64s, back: Int64s, forward: Int64s,
-) -> None:  # fmt: skip
-    for i in range(len(group)):
-        insert_one(
-            group[i], position[i], added, i, operation, plain, ranks, width, by_rows, is_suffix,
-            offset, size, first, next, time, opened, closed, back, forward,
-        )  # fmt: skip
+def _insert(arrivals: Arrivals, added: Int64s, operation: Operation, where: Landmarks) -> None:
+    for i in range(len(added)):
+        insert_one(arrivals.group[i], arrivals.position[i], added, i, operation, where)
 
 
 @compiled
-def _lookup(
-    group: Int64s, begin: Int64s, end: Int64s, start: Int64s, operation: int, plain: int, ranks: Int64s,
-    width: int, by_rows: bool, is_suffix: bool,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s,
-    opened: Int64s, closed: Int64s, back: Int64s, forward: Int64s,
-) -> Int64s:  # fmt: skip
-    found = np.zeros((len(group), back.shape[1]), np.int64)
-    for i in range(len(group)):
-        if begin[i] < end[i]:
-            lookup_one(
-                group[i], begin[i], end[i], start[i], operation, plain, ranks, width, by_rows, is_suffix,
-                offset, size, first, next, time, opened, closed, back, forward, found, i,
-            )  # fmt: skip
+def _lookup(spans: Spans, start: Int64s, operation: Operation, where: Landmarks) -> Int64s:
+    found = np.zeros((len(start), where.back.shape[1]), np.int64)
+    for i in range(len(start)):
+        if spans.begin[i] < spans.end[i]:
+            window = Window(spans.begin[i], spans.end[i], start[i])
+            lookup_one(spans.group[i], window, operation, where, found, i)
     return found

@@ -15,9 +15,9 @@ from windrow.batch.arrays import Int64s, grown
 from windrow.batch.column import Column
 from windrow.batch.compiled import compiled
 from windrow.synopses.positions.basic_interval import BasicInterval
-from windrow.synopses.positions.elements import Elements
+from windrow.synopses.positions.elements import Arrivals, Elements, Rings
 from windrow.synopses.positions.word_aggregates import WordAggregate
-from windrow.synopses.positions.words import ADD, Words, merge, subtract, widened
+from windrow.synopses.positions.words import ADD, Operation, Words, merge, subtract, widened
 
 
 class Materialized:
@@ -41,8 +41,7 @@ class Materialized:
         arrivals = self.elements.insert(group, time)
         self.values.insert(self.elements, arrivals, values)
         self.answers = grown(widened(self.answers, before, self.values.layout), self.elements.groups * len(self.widths))
-        how, e = self.values.how, self.elements
-        _update(arrivals.group, arrivals.position, self.widths, *how, e.offset, e.size, self.values.rows, self.answers)
+        _update(arrivals, self.widths, self.values.operation, self.values.rings(self.elements), self.answers)
         self.elements.keep_newest(int(self.widths.max()) + 1)
 
     def lookup(self, group: Int64s, window: Int64s) -> Column:
@@ -54,30 +53,27 @@ class Materialized:
 
 
 @compiled
-def update_one(
-    g: int, p: int, widths: Int64s, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, rows: Int64s, answers: Int64s,
-) -> None:  # fmt: skip
+def update_one(g: int, p: int, widths: Int64s, operation: Operation, rings: Rings, answers: Int64s) -> None:
     """The element at position p, which is in its ring, comes into every window; another leaves most of them."""
-    base, mask = offset[g], size[g] - 1
+    base, mask, rows = rings.offset[g], rings.size[g] - 1, rings.rows
     for window in range(len(widths)):
         answer, oldest = g * len(widths) + window, p - widths[window]
         if widths[window] == 0:
             continue
-        if operation == ADD:
-            merge(answers, answer, rows, base + (p & mask), operation, plain, ranks)
+        if operation.kind == ADD:
+            merge(answers, answer, rows, base + (p & mask), operation)
             if oldest >= 0:
-                subtract(answers, answer, rows, base + (oldest & mask), plain)
+                subtract(answers, answer, rows, base + (oldest & mask), operation.plain)
             continue
         leaves = oldest >= 0 and _is_same(answers, answer, rows, base + (oldest & mask))
         if leaves:
             for word in range(answers.shape[1]):
                 answers[answer, word] = 0
             for q in range(oldest + 1, p):
-                merge(answers, answer, rows, base + (q & mask), operation, plain, ranks)
+                merge(answers, answer, rows, base + (q & mask), operation)
         elif oldest >= 0:
             answers[answer, 0] -= rows[base + (oldest & mask), 0]
-        merge(answers, answer, rows, base + (p & mask), operation, plain, ranks)
+        merge(answers, answer, rows, base + (p & mask), operation)
 
 
 @compiled
@@ -89,9 +85,6 @@ def _is_same(answers: Int64s, answer: int, rows: Int64s, row: int) -> bool:
 
 
 @compiled
-def _update(
-    group: Int64s, position: Int64s, widths: Int64s, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, rows: Int64s, answers: Int64s,
-) -> None:  # fmt: skip
-    for i in range(len(group)):
-        update_one(group[i], position[i], widths, operation, plain, ranks, offset, size, rows, answers)
+def _update(arrivals: Arrivals, widths: Int64s, operation: Operation, rings: Rings, answers: Int64s) -> None:
+    for i in range(len(arrivals.group)):
+        update_one(arrivals.group[i], arrivals.position[i], widths, operation, rings, answers)

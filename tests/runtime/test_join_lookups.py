@@ -353,7 +353,7 @@ def test_the_form_follows_what_is_asked() -> None:
         there = {name: [row for row in some if row["ts"] < engine.watermark] for name, some in rows.items()}
         plan = compile_query(text, engine.session.catalog)
         assert bag_of_table(query.answer()) == answer_at(plan, there, SCHEMAS, engine.watermark - 1)
-    assert [one.kind for one in state.synopses] == [
+    assert [one.form for one in state.synopses] == [
         JoinSynopsisForm.RUNNING,
         JoinSynopsisForm.RUNNING,
         JoinSynopsisForm.INTERVAL,

@@ -11,7 +11,7 @@ from support.synopsis_model import int64s
 from windrow.batch.column import Column
 from windrow.errors import WindrowError
 from windrow.synopses import Collective, CollectiveExtremes, CollectiveIndex
-from windrow.synopses.collective.collective import _last_level_within, _level_of, _start, levels_for
+from windrow.synopses.collective.collective_index import _last_level_within, _level_of, _start, levels_for
 from windrow.types import BIGINT
 
 elements = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 40)), max_size=120)

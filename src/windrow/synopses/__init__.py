@@ -1,7 +1,8 @@
 """Synopses: small summaries of streams from which aggregates over windows of any length are answered."""
 
-from windrow.synopses.collective.collective import Collective, CollectiveIndex
+from windrow.synopses.collective.collective import Collective
 from windrow.synopses.collective.collective_extremes import CollectiveExtremes
+from windrow.synopses.collective.collective_index import CollectiveIndex
 from windrow.synopses.join import JoinSynopsis, JoinSynopsisForm
 from windrow.synopses.positions.basic_interval import BasicInterval
 from windrow.synopses.positions.elements import Elements, Spans

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Container, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,8 +32,7 @@ from windrow.errors import WindrowError
 from windrow.state.snapshot import Piece, Snapshot
 from windrow.synopses.positions.interval import node
 from windrow.synopses.positions.word_aggregates import WordAggregate
-from windrow.synopses.positions.word_synopsis import Operation
-from windrow.synopses.positions.words import Layout, Words, merge, subtract, widened
+from windrow.synopses.positions.words import Layout, Operation, Words, merge, subtract, widened
 
 _NEVER = -(2**62)
 _HEAD = "head."
@@ -45,15 +45,30 @@ class JoinSynopsisForm(enum.IntEnum):
     RUNNING = 2  # RJ
 
 
+_BASIC, _INTERVAL, _RUNNING = (int(form) for form in JoinSynopsisForm)  # for compiled loops
+
+
+class Slices(NamedTuple):
+    """What is known of the slices of groups, for a compiled loop."""
+
+    form: int
+    difference: int
+    longest: int
+    size: int
+    end: int
+    cells: Int64s
+    above: Int64s
+
+
 class JoinSynopsis:
     """`longest` is b, the longest window in slices; `difference` is g, how far two lengths may be apart."""
 
     def __init__(
-        self, aggregate: WordAggregate, kind: JoinSynopsisForm, slice: int, longest: int, difference: int = 0
+        self, aggregate: WordAggregate, form: JoinSynopsisForm, slice: int, longest: int, difference: int = 0
     ) -> None:
-        if kind is JoinSynopsisForm.RUNNING and not aggregate.is_subtractable:
+        if form is JoinSynopsisForm.RUNNING and not aggregate.is_subtractable:
             raise WindrowError(f"{aggregate.name} cannot be subtracted", "keep it in a basic or interval join synopsis")
-        self.aggregate, self.kind, self.slice = aggregate, kind, slice
+        self.aggregate, self.form, self.slice = aggregate, form, slice
         self.longest, self.difference = longest, difference
         self.layout = aggregate.empty
         self.end = _NEVER  # the slice after the newest one
@@ -61,7 +76,7 @@ class JoinSynopsis:
         self._rows_per_place = 1 + 2 * difference  # all results; those older by c slices or more, first and second
         self.cells = self._zeros(self._size * self._rows_per_place)
         self.above = self._zeros(
-            0 if kind is JoinSynopsisForm.BASIC else 2 * self._size
+            0 if form is JoinSynopsisForm.BASIC else 2 * self._size
         )  # dyadic or running, over all results
         self._number = 0
         self._changed = np.zeros(0, np.int64)  # by block of groups: the number of its last change
@@ -82,8 +97,7 @@ class JoinSynopsis:
         came = self.aggregate.encode(values, len(group))
         self._cover(came.layout)
         rows = widened(came.rows, came.layout, self.layout)
-        shape = (int(self.kind), self.difference, self.longest, self._size, self.end)
-        _insert(group, first, second, rows, *self._how, *shape, self.cells, self.above)
+        _insert(group, first, second, rows, self._operation, self._slices)
 
     def advance(self, time: int) -> None:
         """Windows end at `time` or later from now on, at an edge of a slice."""
@@ -97,18 +111,22 @@ class JoinSynopsis:
         if bool((np.abs(first - second) > self.difference).any()):
             what = f"two windows differ by more than {self.difference} slices"
             raise WindrowError(what, "keep a synopsis with a larger difference")
-        shape = (int(self.kind), self.difference, self._size, self.end)
-        found = _lookup(group, first, second, *self._how, *shape, self.cells, self.above)
+        found = _lookup(group, first, second, self._operation, self._slices)
         return self.aggregate.finish(Words(self.layout, np.asarray(found)))
 
-    def converted(self, kind: JoinSynopsisForm) -> JoinSynopsis:
+    def converted(self, form: JoinSynopsisForm) -> JoinSynopsis:
         """The same slices, with something else above them."""
-        other = JoinSynopsis(self.aggregate, kind, self.slice, self.longest, self.difference)
+        other = JoinSynopsis(self.aggregate, form, self.slice, self.longest, self.difference)
         other.restore(self.snapshot(()).pieces)
         return other
 
     @property
-    def _how(self) -> Operation:
+    def _slices(self) -> Slices:
+        shape = int(self.form), self.difference, self.longest, self._size, self.end
+        return Slices(*shape, self.cells, self.above)
+
+    @property
+    def _operation(self) -> Operation:
         return Operation(self.layout.operation, self.layout.plain, self.aggregate.ranks)
 
     def _zeros(self, rows: int) -> Int64s:
@@ -128,14 +146,14 @@ class JoinSynopsis:
         for slice in range(first, end):
             place = slice & (self._size - 1)
             self.cells[:, self._rows(slice)] = 0
-            if self.kind is JoinSynopsisForm.RUNNING:
+            if self.form is JoinSynopsisForm.RUNNING:
                 self.above[:, place] = self.above[:, (slice - 1) & (self._size - 1)]
-            elif self.kind is JoinSynopsisForm.INTERVAL:
+            elif self.form is JoinSynopsisForm.INTERVAL:
                 level = 0
                 while (1 << level) <= self._size and slice & ((1 << level) - 1) == 0:
                     self.above[:, node(0, self._size, level, slice >> level)] = 0
                     level += 1
-        if self.kind is JoinSynopsisForm.INTERVAL and end - self.end > self._size:
+        if self.form is JoinSynopsisForm.INTERVAL and end - self.end > self._size:
             self.above[:] = 0
         self.end = max(self.end, end)
 
@@ -153,14 +171,13 @@ class JoinSynopsis:
         self.cells = widened(cells, self.layout, layout).reshape(*shape[0][:2], layout.width)
         self.above = widened(above, self.layout, layout).reshape(*shape[1][:2], layout.width)
         self.layout = layout
-        if self.kind is JoinSynopsisForm.RUNNING:  # running sums may have passed the bound of their words
+        if self.form is JoinSynopsisForm.RUNNING:  # running sums may have passed the bound of their words
             self._merge_above()
 
     def _merge_above(self) -> None:
         """What is above the slices, from the slices."""
-        if self.kind is not JoinSynopsisForm.BASIC:
-            shape = (int(self.kind), self._rows_per_place, self.longest, self._size, self.end)
-            _merge_above(*shape, *self._how, self.cells, self.above)
+        if self.form is not JoinSynopsisForm.BASIC:
+            _merge_above(self._operation, self._slices)
 
     def snapshot(self, known: Container[str]) -> Snapshot:
         head = np.array([self.end, *self.layout], np.int64)
@@ -201,81 +218,82 @@ def _read_head(piece: Piece) -> tuple[int, Layout]:
 
 
 @compiled
-def _insert(
-    group: Int64s, first: Int64s, second: Int64s, added: Int64s, operation: int, plain: int, ranks: Int64s,
-    kind: int, difference: int, longest: int, size: int, end: int, cells: Int64s, above: Int64s,
-) -> None:  # fmt: skip
-    each = 1 + 2 * difference
+def _insert(group: Int64s, first: Int64s, second: Int64s, added: Int64s, operation: Operation, slices: Slices) -> None:
+    each, mask, difference = 1 + 2 * slices.difference, slices.size - 1, slices.difference
     for i in range(len(group)):
         older, apart = min(first[i], second[i]), abs(first[i] - second[i])
-        if older < end - longest:
+        if older < slices.end - slices.longest:
             continue
-        own, place = cells[group[i]], older & (size - 1)
-        merge(own, place * each, added, i, operation, plain, ranks)
+        own, place = slices.cells[group[i]], older & mask
+        merge(own, place * each, added, i, operation)
         side = 0 if first[i] < second[i] else difference
         for c in range(1, min(apart, difference) + 1):
-            merge(own, place * each + side + c, added, i, operation, plain, ranks)
-        upper = above[group[i]]
-        if kind == 1:
+            merge(own, place * each + side + c, added, i, operation)
+        upper = slices.above[group[i]]
+        if slices.form == _INTERVAL:
             level = 0
-            while (1 << level) <= size:
-                merge(upper, node(0, size, level, older >> level), added, i, operation, plain, ranks)
+            while (1 << level) <= slices.size:
+                merge(upper, node(0, slices.size, level, older >> level), added, i, operation)
                 level += 1
-        elif kind == 2:
-            for slice in range(older, end):
-                merge(upper, slice & (size - 1), added, i, operation, plain, ranks)
+        elif slices.form == _RUNNING:
+            for slice in range(older, slices.end):
+                merge(upper, slice & mask, added, i, operation)
 
 
 @compiled
-def _lookup(
-    group: Int64s, first: Int64s, second: Int64s, operation: int, plain: int, ranks: Int64s,
-    kind: int, difference: int, size: int, end: int, cells: Int64s, above: Int64s,
-) -> Int64s:  # fmt: skip
-    found, each = np.zeros((len(group), cells.shape[2]), np.int64), 1 + 2 * difference
+def _lookup(group: Int64s, first: Int64s, second: Int64s, operation: Operation, slices: Slices) -> Int64s:
+    each, mask, end = 1 + 2 * slices.difference, slices.size - 1, slices.end
+    found = np.zeros((len(group), slices.cells.shape[2]), np.int64)
     for i in range(len(group)):
-        if group[i] >= len(cells):
+        if group[i] >= len(slices.cells):
             continue
-        own, upper = cells[group[i]], above[group[i]]
+        own, upper = slices.cells[group[i]], slices.above[group[i]]
         shorter, longer = min(first[i], second[i]), max(first[i], second[i])
-        if kind == 0:
+        if slices.form == _BASIC:
             for slice in range(end - shorter, end):
-                merge(found, i, own, (slice & (size - 1)) * each, operation, plain, ranks)
-        elif kind == 1:
-            level, left, right = 0, end - shorter, end
-            while left < right:
-                if left & 1:
-                    merge(found, i, upper, node(0, size, level, left), operation, plain, ranks)
-                    left += 1
-                if right & 1:
-                    right -= 1
-                    merge(found, i, upper, node(0, size, level, right), operation, plain, ranks)
-                left >>= 1
-                right >>= 1
-                level += 1
+                merge(found, i, own, (slice & mask) * each, operation)
+        elif slices.form == _INTERVAL:
+            _merge_intervals(end - shorter, end, upper, slices.size, operation, found, i)
         else:
-            merge(found, i, upper, (end - 1) & (size - 1), operation, plain, ranks)
-            subtract(found, i, upper, (end - shorter - 1) & (size - 1), plain)
+            merge(found, i, upper, (end - 1) & mask, operation)
+            subtract(found, i, upper, (end - shorter - 1) & mask, operation.plain)
         # Beyond the shorter window: the tuple of the longer one is the older, the other within the shorter.
-        side = difference if first[i] < second[i] else 0
+        side = slices.difference if first[i] < second[i] else 0
         for slice in range(end - longer, end - shorter):
-            merge(found, i, own, (slice & (size - 1)) * each + side + end - shorter - slice, operation, plain, ranks)
+            merge(found, i, own, (slice & mask) * each + side + end - shorter - slice, operation)
     return found
 
 
 @compiled
-def _merge_above(
-    kind: int, each: int, longest: int, size: int, end: int, operation: int, plain: int, ranks: Int64s,
-    cells: Int64s, above: Int64s,
-) -> None:  # fmt: skip
+def _merge_intervals(
+    left: int, right: int, upper: Int64s, size: int, operation: Operation, found: Int64s, i: int
+) -> None:
+    """The dyadic intervals that slices [left, right) are made of, into row i of `found`."""
+    level = 0
+    while left < right:
+        if left & 1:
+            merge(found, i, upper, node(0, size, level, left), operation)
+            left += 1
+        if right & 1:
+            right -= 1
+            merge(found, i, upper, node(0, size, level, right), operation)
+        left >>= 1
+        right >>= 1
+        level += 1
+
+
+@compiled
+def _merge_above(operation: Operation, slices: Slices) -> None:
+    each, size, cells, above = 1 + 2 * slices.difference, slices.size, slices.cells, slices.above
     above[:] = 0
     for g in range(len(cells)):
-        for slice in range(end - longest, end):
+        for slice in range(slices.end - slices.longest, slices.end):
             place = slice & (size - 1)
-            if kind == 2:
+            if slices.form == _RUNNING:
                 above[g, place] = above[g, (slice - 1) & (size - 1)]
-                merge(above[g], place, cells[g], place * each, operation, plain, ranks)
+                merge(above[g], place, cells[g], place * each, operation)
                 continue
             level = 0
             while (1 << level) <= size:
-                merge(above[g], node(0, size, level, slice >> level), cells[g], place * each, operation, plain, ranks)
+                merge(above[g], node(0, size, level, slice >> level), cells[g], place * each, operation)
                 level += 1

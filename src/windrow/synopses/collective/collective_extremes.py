@@ -17,6 +17,7 @@ rounded to leaves, and what is found is compared with its true ends. For suffix 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,6 +33,15 @@ _CHUNK = 4096  # elements for which room is made at a time
 _GROUP, _TIME, _LOW, _VALUE, _OLDER, _NEWER, _FIRST = range(7)
 _NEWEST, _OLDEST = range(2)
 _ELEMENT, _NODE, _LEFT, _RIGHT, _PARENT, _SIBLING = range(6)
+
+
+class Forest(NamedTuple):
+    """Elements that count, filed under the nodes of the tree over thresholds, for a compiled loop."""
+
+    elements: Int64s
+    entries: Int64s
+    roots: Int64s
+    tally: Int64s
 
 
 class CollectiveExtremes:
@@ -59,6 +69,10 @@ class CollectiveExtremes:
         arrays = (self.edges, self.groups, self.elements, self.entries, self.roots)
         return sum(array.nbytes for array in arrays)
 
+    @property
+    def forest(self) -> Forest:
+        return Forest(self.elements, self.entries, self.roots, self.tally)
+
     def insert(self, group: Int64s, time: Int64s, value: Int64s) -> None:
         """Elements in the order of time; values as integers in their order (`batch.column.order_of`)."""
         self._number += 1
@@ -73,16 +87,16 @@ class CollectiveExtremes:
         found = np.empty(len(self), np.int64)
         waiting = np.empty(max(1, int(self.tally[2])), np.int64)
         leaf = int(np.searchsorted(self.edges, limit, side="right"))
-        count = beyond_one(begin, limit, leaf, self.elements, self.entries, self.roots, waiting, found)
+        count = _beyond(begin, limit, leaf, self.forest, waiting, found)
         return np.sort(found[:count])
 
     def expire_until(self, time: int) -> None:
         self._number += 1
-        _expire(time, self.groups, self.elements, self.entries, self.roots, self.tally)
+        _expire(time, self.groups, self.forest)
 
     def forget(self, group: Int64s) -> None:
         self._number += 1
-        _forget(group, self.groups, self.elements, self.entries, self.roots, self.tally)
+        _forget(group, self.groups, self.forest)
 
     def _insert(self, group: Int64s, time: Int64s, value: Int64s) -> None:
         if len(self) + len(group) > 4 * (len(self.edges) + 1):
@@ -95,7 +109,7 @@ class CollectiveExtremes:
         self.elements = grown(self.elements, int(self.tally[0]) + len(group))
         height = (len(self.edges) + 1).bit_length()
         self.entries = grown(self.entries, int(self.tally[2]) + 4 * (height + 1) * len(group))
-        _insert(group, time, value, self.edges, self.groups, self.elements, self.entries, self.roots, self.tally)
+        _insert(group, time, value, self.edges, self.groups, self.forest)
 
     def _redraw(self, coming: Int64s) -> None:
         """Leaves with about as many of the elements each, and all elements under them."""
@@ -153,8 +167,9 @@ def _meld(a: int, b: int, elements: Int64s, entries: Int64s) -> int:
 
 
 @compiled
-def _file(element: int, node: int, elements: Int64s, entries: Int64s, roots: Int64s, tally: Int64s) -> None:
+def _file(element: int, node: int, forest: Forest) -> None:
     """An element's entry in the heap of a node."""
+    elements, entries, roots, tally = forest
     if tally[3] != 0:
         entry = tally[3]
         tally[3] = entries[entry, _SIBLING]
@@ -170,8 +185,9 @@ def _file(element: int, node: int, elements: Int64s, entries: Int64s, roots: Int
 
 
 @compiled
-def _unfile(element: int, elements: Int64s, entries: Int64s, roots: Int64s, tally: Int64s) -> None:
+def _unfile(element: int, forest: Forest) -> None:
     """Take all entries of an element out of their heaps."""
+    elements, entries, roots, tally = forest
     entry = elements[element, _FIRST]
     while entry != 0:
         following = entries[entry, _SIBLING]
@@ -192,8 +208,9 @@ def _unfile(element: int, elements: Int64s, entries: Int64s, roots: Int64s, tall
 
 
 @compiled
-def _file_range(element: int, edges: Int64s, elements: Int64s, entries: Int64s, roots: Int64s, tally: Int64s) -> None:
+def _file_range(element: int, edges: Int64s, forest: Forest) -> None:
     """File an element under the nodes that make up its range of thresholds."""
+    elements = forest.elements
     if elements[element, _LOW] >= elements[element, _VALUE]:
         return
     leaves = len(edges) + 1
@@ -201,38 +218,37 @@ def _file_range(element: int, edges: Int64s, elements: Int64s, entries: Int64s, 
     right = leaves + np.searchsorted(edges, elements[element, _VALUE] - 1, side="right") + 1
     while left < right:
         if left & 1:
-            _file(element, left, elements, entries, roots, tally)
+            _file(element, left, forest)
             left += 1
         if right & 1:
             right -= 1
-            _file(element, right, elements, entries, roots, tally)
+            _file(element, right, forest)
         left >>= 1
         right >>= 1
 
 
 @compiled
-def _drop(element: int, elements: Int64s, entries: Int64s, roots: Int64s, tally: Int64s) -> None:
-    _unfile(element, elements, entries, roots, tally)
-    elements[element, _OLDER] = tally[1]
+def _drop(element: int, forest: Forest) -> None:
+    _unfile(element, forest)
+    tally = forest.tally
+    forest.elements[element, _OLDER] = tally[1]
     tally[1] = element
     tally[4] -= 1
 
 
 @compiled
-def insert_one(
-    g: int, now: int, value: int, edges: Int64s,
-    groups: Int64s, elements: Int64s, entries: Int64s, roots: Int64s, tally: Int64s,
-) -> None:  # fmt: skip
+def _insert_one(g: int, now: int, value: int, edges: Int64s, groups: Int64s, forest: Forest) -> None:
     """A new element of a group: those that it equals or exceeds do not count any more."""
+    elements, tally = forest.elements, forest.tally
     older = groups[g, _NEWEST]
     while older != 0 and elements[older, _VALUE] <= value:
         following = elements[older, _OLDER]
-        _drop(older, elements, entries, roots, tally)
+        _drop(older, forest)
         older = following
     if older != 0:
-        _unfile(older, elements, entries, roots, tally)
+        _unfile(older, forest)
         elements[older, _LOW] = value
-        _file_range(older, edges, elements, entries, roots, tally)
+        _file_range(older, edges, forest)
     if tally[1] != 0:
         element = tally[1]
         tally[1] = elements[element, _OLDER]
@@ -248,24 +264,19 @@ def insert_one(
     else:
         groups[g, _OLDEST] = element
     groups[g, _NEWEST] = element
-    _file_range(element, edges, elements, entries, roots, tally)
+    _file_range(element, edges, forest)
 
 
 @compiled
-def _insert(
-    group: Int64s, time: Int64s, value: Int64s, edges: Int64s,
-    groups: Int64s, elements: Int64s, entries: Int64s, roots: Int64s, tally: Int64s,
-) -> None:  # fmt: skip
+def _insert(group: Int64s, time: Int64s, value: Int64s, edges: Int64s, groups: Int64s, forest: Forest) -> None:
     for i in range(len(group)):
-        insert_one(group[i], time[i], value[i], edges, groups, elements, entries, roots, tally)
+        _insert_one(group[i], time[i], value[i], edges, groups, forest)
 
 
 @compiled
-def beyond_one(
-    begin: int, threshold: int, leaf: int, elements: Int64s, entries: Int64s, roots: Int64s,
-    waiting: Int64s, found: Int64s,
-) -> int:  # fmt: skip
+def _beyond(begin: int, threshold: int, leaf: int, forest: Forest, waiting: Int64s, found: Int64s) -> int:
     """Groups whose newest value above a threshold is not older, into `found`; how many there are."""
+    elements, entries, roots, _ = forest
     count, node = 0, len(roots) // 2 + leaf
     while node > 0:
         depth = 0
@@ -290,10 +301,11 @@ def beyond_one(
 
 
 @compiled
-def _drop_oldest(g: int, groups: Int64s, elements: Int64s, entries: Int64s, roots: Int64s, tally: Int64s) -> None:
+def _drop_oldest(g: int, groups: Int64s, forest: Forest) -> None:
+    elements = forest.elements
     oldest = groups[g, _OLDEST]
     newer = elements[oldest, _NEWER]
-    _drop(oldest, elements, entries, roots, tally)
+    _drop(oldest, forest)
     groups[g, _OLDEST] = newer
     if newer == 0:
         groups[g, _NEWEST] = 0
@@ -302,17 +314,18 @@ def _drop_oldest(g: int, groups: Int64s, elements: Int64s, entries: Int64s, root
 
 
 @compiled
-def _expire(until: int, groups: Int64s, elements: Int64s, entries: Int64s, roots: Int64s, tally: Int64s) -> None:
+def _expire(until: int, groups: Int64s, forest: Forest) -> None:
+    elements = forest.elements
     for g in range(len(groups)):
         while groups[g, _OLDEST] != 0 and elements[groups[g, _OLDEST], _TIME] < until:
-            _drop_oldest(g, groups, elements, entries, roots, tally)
+            _drop_oldest(g, groups, forest)
 
 
 @compiled
-def _forget(group: Int64s, groups: Int64s, elements: Int64s, entries: Int64s, roots: Int64s, tally: Int64s) -> None:
+def _forget(group: Int64s, groups: Int64s, forest: Forest) -> None:
     for g in group:
         while groups[g, _OLDEST] != 0:
-            _drop_oldest(g, groups, elements, entries, roots, tally)
+            _drop_oldest(g, groups, forest)
 
 
 @compiled

@@ -15,9 +15,9 @@ import numpy as np
 from windrow.batch.arrays import Int64s
 from windrow.batch.column import Column
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Piece, Snapshot, restore_parts, snapshot_parts
-from windrow.synopses.collective.collective import CollectiveIndex
+from windrow.state.snapshot import Part, Parts, Piece, Snapshot
 from windrow.synopses.collective.collective_extremes import CollectiveExtremes
+from windrow.synopses.collective.collective_index import CollectiveIndex
 
 _MOST = 2**62  # of bounds
 _LARGEST = 2.0**60  # of sums since a group began
@@ -42,7 +42,7 @@ class ThresholdIndex(Protocol):
     def restore(self, pieces: Mapping[str, Piece]) -> None: ...
 
 
-class WeightIndex:
+class WeightIndex(Parts):
     """CI-COUNT, or with `sums` CI-SUM of whole numbers."""
 
     def __init__(self, levels: int, sums: bool) -> None:
@@ -86,11 +86,8 @@ class WeightIndex:
         if self.is_usable:
             self._index.forget(group)
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        return snapshot_parts({"index": self._index, "given up": self._given_up}, known)
-
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        restore_parts({"index": self._index, "given up": self._given_up}, pieces)
+    def parts(self) -> Mapping[str, Part]:
+        return {"index": self._index, "given up": self._given_up}
 
 
 class ExtremeIndex:

@@ -10,87 +10,75 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.batch.arrays import Bools, Int64s
+from windrow.batch.arrays import Int64s
 from windrow.batch.compiled import compiled, inlined
-from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans, move_rings, places
-from windrow.synopses.positions.word_synopsis import Operation, Ring, WordSynopsis
-from windrow.synopses.positions.words import are_narrow, merge, merged
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Rings, Spans, move_rings, places
+from windrow.synopses.positions.word_synopsis import WordSynopsis
+from windrow.synopses.positions.words import Operation, are_narrow, merge, merged
 
 
 class BasicInterval(WordSynopsis):
-    def _inserted(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s) -> None:
-        _insert(*arrivals, rows, *how, ring.offset, ring.size, ring.rows)
+    def _insert_rows(self, arrivals: Arrivals, rows: Int64s, operation: Operation, rings: Rings) -> None:
+        _insert(arrivals, rows, operation, rings)
 
-    def _found(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
+    def _lookup_rows(self, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
         """In one pass for all windows of a group that end together, from the youngest position to the oldest."""
         order = np.lexsort((-spans.begin, -spans.end, spans.group))
-        sorted_spans = Spans(*(column[order] for column in spans))
-        found = np.empty((len(order), ring.rows.shape[1]), np.int64)
-        found[order] = _lookup(*sorted_spans, *how, ring.offset, ring.size, ring.rows)
+        found = np.empty((len(order), rings.rows.shape[1]), np.int64)
+        found[order] = _lookup(Spans(*(column[order] for column in spans)), operation, rings)
         return found
 
-    def _rolled(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s, spans: Spans) -> Int64s:
+    def _roll_rows(self, arrivals: Arrivals, rows: Int64s, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
         """Every span ends with another element: no pass is shared."""
-        self._inserted(ring, how, arrivals, rows)
-        return np.asarray(_lookup(*spans, *how, ring.offset, ring.size, ring.rows))
+        self._insert_rows(arrivals, rows, operation, rings)
+        return np.asarray(_lookup(spans, operation, rings))
 
-    def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        return ring.rows[places(spans, ring.offset, ring.size)]
+    def _element_rows(self, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+        return rings.rows[places(spans, rings.offset, rings.size)]
 
-    def _moved(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
-        move_rings(*moves[:5], elements.first, elements.next, 1, old, new)
+    def _move_rows(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
+        move_rings(moves, elements.first, elements.next, 1, old, new)
 
 
 @inlined
-def lookup_one(
-    g: int, begin: int, end: int, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, rows: Int64s, found: Int64s, i: int,
-) -> None:  # fmt: skip
+def lookup_one(g: int, begin: int, end: int, operation: Operation, rings: Rings, found: Int64s, i: int) -> None:
     """Merge the aggregate of one span into row i of `found`, position by position."""
-    base, mask = offset[g], size[g] - 1
-    if are_narrow(rows, ranks):
+    base, mask, rows = rings.offset[g], rings.size[g] - 1, rings.rows
+    if are_narrow(rows, operation):
         count, word = found[i, 0], found[i, 1]
         for p in range(begin, end):
             row = base + (p & mask)
-            count, word = merged(count, word, rows[row, 0], rows[row, 1], operation)
+            count, word = merged(count, word, rows[row, 0], rows[row, 1], operation.kind)
         found[i, 0], found[i, 1] = count, word
         return
     for p in range(begin, end):
-        merge(found, i, rows, base + (p & mask), operation, plain, ranks)
+        merge(found, i, rows, base + (p & mask), operation)
 
 
 @compiled
-def _lookup(
-    group: Int64s, begin: Int64s, end: Int64s, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, rows: Int64s,
-) -> Int64s:  # fmt: skip
-    found = np.zeros((len(group), rows.shape[1]), np.int64)
+def _lookup(spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+    group, begin, end = spans
+    found = np.zeros((len(group), rings.rows.shape[1]), np.int64)
     for i in range(len(group)):
         end_of_rest = end[i]
         if i > 0 and group[i] == group[i - 1] and end[i] == end[i - 1] and begin[i - 1] < end[i - 1]:
             found[i] = found[i - 1]
             end_of_rest = begin[i - 1]
-        lookup_one(group[i], begin[i], end_of_rest, operation, plain, ranks, offset, size, rows, found, i)
+        lookup_one(group[i], begin[i], end_of_rest, operation, rings, found, i)
     return found
 
 
 @inlined
-def insert_one(
-    g: int, position: int, is_new: bool, added: Int64s, i: int, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, rows: Int64s,
-) -> None:  # fmt: skip
-    row = offset[g] + (position & (size[g] - 1))
+def insert_one(g: int, position: int, is_new: bool, added: Int64s, i: int, operation: Operation, rings: Rings) -> None:
+    row, rows = rings.offset[g] + (position & (rings.size[g] - 1)), rings.rows
     if is_new:
         for word in range(rows.shape[1]):
             rows[row, word] = added[i, word]
     else:
-        merge(rows, row, added, i, operation, plain, ranks)
+        merge(rows, row, added, i, operation)
 
 
 @compiled
-def _insert(
-    group: Int64s, position: Int64s, is_new: Bools, added: Int64s, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, rows: Int64s,
-) -> None:  # fmt: skip
-    for i in range(len(group)):
-        insert_one(group[i], position[i], is_new[i], added, i, operation, plain, ranks, offset, size, rows)
+def _insert(arrivals: Arrivals, added: Int64s, operation: Operation, rings: Rings) -> None:
+    for i in range(len(added)):
+        insert_one(arrivals.group[i], arrivals.position[i], arrivals.is_new[i], added, i, operation, rings)

@@ -35,6 +35,16 @@ class Spans(NamedTuple):
     end: Int64s
 
 
+class Rings(NamedTuple):
+    """Where the rings of groups are, for a compiled loop, and what lies in them: times, or the rows of a synopsis."""
+
+    offset: Int64s
+    size: Int64s
+    first: Int64s
+    next: Int64s
+    rows: Int64s
+
+
 class Arrivals(NamedTuple):
     """Elements that have just come, and the positions they got; `is_new` where a position had no element before."""
 
@@ -78,6 +88,10 @@ class Elements:
     def nbytes(self) -> int:
         return sum(array.nbytes for array in (self.offset, self.size, self.first, self.next)) + 8 * self._used
 
+    @property
+    def rings(self) -> Rings:
+        return Rings(self.offset, self.size, self.first, self.next, self.time)
+
     def reserve(self, group: Int64s) -> RingMoves:
         """Make room for elements of these groups; called before `insert`."""
         self.reserve_groups(int(group.max()) + 1 if len(group) else 0)
@@ -115,7 +129,7 @@ class Elements:
         if not len(moves.group) and not moves.packed:
             return
         time = np.zeros(moves.places, np.int64) if moves.packed else grown(self.time, moves.places)
-        move_rings(*moves[:5], self.first, self.next, 1, self.time, time)
+        move_rings(moves, self.first, self.next, 1, self.time, time)
         self.time, self._used = time, moves.places
         if moves.packed:
             self.offset, self.size = moves.new_offset, moves.new_size
@@ -125,9 +139,7 @@ class Elements:
     def insert(self, group: Int64s, time: Int64s) -> Arrivals:
         """Give elements their positions; times of a group do not decrease."""
         labels = time if not self.slice else time // self.slice * self.slice
-        position, is_new, in_order = _insert(
-            group, labels, bool(self.slice), self.offset, self.size, self.first, self.next, self.time
-        )
+        position, is_new, in_order = _insert(group, labels, bool(self.slice), self.rings)
         if not in_order:
             raise WindrowError("elements came out of the order of time", "hand them over by time, group by group")
         return Arrivals(group, position, is_new)
@@ -136,9 +148,8 @@ class Elements:
         """The windows of `length` that end with elements that have just come."""
         if self.slice:
             raise WindrowError("the elements of a slice are not told apart", "keep them without slices")
-        group, position, _ = arrivals
-        begin = _roll(group, position, time - length, self.offset, self.size, self.first.copy(), self.time)
-        return Spans(group, begin, position + 1)
+        begin = _roll(arrivals, time - length, self.rings._replace(first=self.first.copy()))
+        return Spans(arrivals.group, begin, arrivals.position + 1)
 
     def expire_before(self, spans: Spans, time: int) -> None:
         """What is before the last span of a group is not asked for any more, nor a window that begins before `time`."""
@@ -148,7 +159,7 @@ class Elements:
     def expire_until(self, time: int) -> None:
         """Elements before `time` are not asked for any more."""
         self.covered_since = max(self.covered_since, time)
-        _expire(time, self.offset, self.size, self.first, self.next, self.time)
+        _expire(time, self.rings)
 
     def keep_newest(self, rows: int) -> None:
         """Of each group only the newest are asked for."""
@@ -169,7 +180,7 @@ class Elements:
 
     def between(self, group: Int64s, begin: Int64s, end: Int64s) -> Spans:
         """The same for windows that are known to be covered."""
-        return Spans(group, *_by_time(group, begin, end, self.offset, self.size, self.first, self.next, self.time))
+        return Spans(group, *_by_time(group, begin, end, self.rings))
 
     def since(self, begin: int, end: int) -> Spans:
         """The elements of all groups in a stretch of time, as far as they are kept."""
@@ -234,25 +245,22 @@ def _on_edges(times: Int64s, slice: int) -> bool:
 
 
 @compiled
-def move_rings(
-    group: Int64s, old_offset: Int64s, old_size: Int64s, new_offset: Int64s, new_size: Int64s,
-    first: Int64s, next: Int64s, rows_per_place: int, old: Int64s, new: Int64s,
-) -> None:  # fmt: skip
-    """What belongs to the positions [first, next) of groups follows their rings, so many rows a place."""
-    for i in range(len(group)):
-        if old_size[i] == 0 or new_size[i] == 0:
+def move_rings(moves: RingMoves, first: Int64s, next: Int64s, rows_per_place: int, old: Int64s, new: Int64s) -> None:
+    """What belongs to the positions [first, next) of groups follows their rings, so many rows per place."""
+    for i in range(len(moves.group)):
+        g, old_size, new_size = moves.group[i], moves.old_size[i], moves.new_size[i]
+        if old_size == 0 or new_size == 0:
             continue
-        for p in range(first[group[i]], next[group[i]]):
-            target, source = new_offset[i] + (p & (new_size[i] - 1)), old_offset[i] + (p & (old_size[i] - 1))
+        for p in range(first[g], next[g]):
+            target = moves.new_offset[i] + (p & (new_size - 1))
+            source = moves.old_offset[i] + (p & (old_size - 1))
             for row in range(rows_per_place):
                 new[rows_per_place * target + row] = old[rows_per_place * source + row]
 
 
 @compiled
-def _insert(
-    group: Int64s, label: Int64s, sliced: bool,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s,
-) -> tuple[Int64s, Bools, bool]:  # fmt: skip
+def _insert(group: Int64s, label: Int64s, sliced: bool, rings: Rings) -> tuple[Int64s, Bools, bool]:
+    offset, size, first, next, time = rings
     position, is_new = np.empty(len(group), np.int64), np.ones(len(group), np.bool_)
     in_order = True
     for i in range(len(group)):
@@ -271,7 +279,8 @@ def _insert(
 
 
 @compiled
-def _expire(until: int, offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s) -> None:
+def _expire(until: int, rings: Rings) -> None:
+    offset, size, first, next, time = rings
     for g in range(len(offset)):
         p = first[g]
         while p < next[g] and time[offset[g] + (p & (size[g] - 1))] < until:
@@ -280,29 +289,27 @@ def _expire(until: int, offset: Int64s, size: Int64s, first: Int64s, next: Int64
 
 
 @compiled
-def _roll(
-    group: Int64s, position: Int64s, before: Int64s, offset: Int64s, size: Int64s, first: Int64s, time: Int64s
-) -> Int64s:
-    begin = np.empty(len(group), np.int64)
-    for i in range(len(group)):
-        g = group[i]
+def _roll(arrivals: Arrivals, before: Int64s, rings: Rings) -> Int64s:
+    """Where windows begin that have no element of `before` or earlier; the first positions of groups follow."""
+    offset, size, first, _, time = rings
+    begin = np.empty(len(before), np.int64)
+    for i in range(len(before)):
+        g = arrivals.group[i]
         p, base, mask = first[g], offset[g], size[g] - 1
-        while p < position[i] and time[base + (p & mask)] <= before[i]:
+        while p < arrivals.position[i] and time[base + (p & mask)] <= before[i]:
             p += 1
         first[g] = begin[i] = p
     return begin
 
 
 @compiled
-def first_not_before(
-    instant: int, g: int, offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s
-) -> int:
+def first_not_before(instant: int, g: int, rings: Rings) -> int:
     """The first position of a group with a time that is not earlier, by bisection."""
-    low, high = first[g], next[g]
-    begin, mask = offset[g], size[g] - 1
+    low, high = rings.first[g], rings.next[g]
+    begin, mask = rings.offset[g], rings.size[g] - 1
     while low < high:
         middle = (low + high) >> 1
-        if time[begin + (middle & mask)] < instant:
+        if rings.rows[begin + (middle & mask)] < instant:
             low = middle + 1
         else:
             high = middle
@@ -310,16 +317,13 @@ def first_not_before(
 
 
 @compiled
-def _by_time(
-    group: Int64s, begin: Int64s, end: Int64s,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, time: Int64s,
-) -> tuple[Int64s, Int64s]:  # fmt: skip
+def _by_time(group: Int64s, begin: Int64s, end: Int64s, rings: Rings) -> tuple[Int64s, Int64s]:
     begins, ends = np.zeros(len(group), np.int64), np.zeros(len(group), np.int64)
     for i in range(len(group)):
         g = group[i]
-        if g >= len(offset):
+        if g >= len(rings.offset):
             continue
-        begins[i] = first_not_before(begin[i], g, offset, size, first, next, time)
-        ends[i] = next[g] if end[i] == FOREVER else first_not_before(end[i], g, offset, size, first, next, time)
+        begins[i] = first_not_before(begin[i], g, rings)
+        ends[i] = rings.next[g] if end[i] == FOREVER else first_not_before(end[i], g, rings)
         ends[i] = max(begins[i], ends[i])
     return begins, ends

@@ -10,27 +10,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.batch.arrays import Bools, Int64s
+from windrow.batch.arrays import Int64s
 from windrow.batch.compiled import compiled, inlined
-from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans, places
-from windrow.synopses.positions.word_synopsis import Operation, Ring, WordSynopsis
-from windrow.synopses.positions.words import are_narrow, merge, merged
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Rings, Spans, places
+from windrow.synopses.positions.word_synopsis import WordSynopsis
+from windrow.synopses.positions.words import Operation, are_narrow, merge, merged
 
 
 class Interval(WordSynopsis):
     rows_per_place = 2
 
-    def _inserted(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s) -> None:
-        _insert(*arrivals, rows, *how, ring.offset, ring.size, ring.rows)
+    def _insert_rows(self, arrivals: Arrivals, rows: Int64s, operation: Operation, rings: Rings) -> None:
+        _insert(arrivals, rows, operation, rings)
 
-    def _found(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        return np.asarray(_lookup(*spans, *how, ring.offset, ring.size, ring.rows))
+    def _lookup_rows(self, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+        return np.asarray(_lookup(spans, operation, rings))
 
-    def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        return ring.rows[places(spans, 2 * ring.offset, ring.size)]
+    def _element_rows(self, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+        return rings.rows[places(spans, 2 * rings.offset, rings.size)]
 
-    def _moved(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
-        _move(*moves[:5], elements.first, elements.next, old, new)
+    def _move_rows(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
+        _move(moves, elements.first, elements.next, old, new)
 
 
 @compiled
@@ -61,86 +61,72 @@ def covering(begin: int, end: int) -> list[tuple[int, int]]:
 
 
 @inlined
-def lookup_one(
-    g: int, begin: int, end: int, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, rows: Int64s, found: Int64s, i: int,
-) -> None:  # fmt: skip
+def lookup_one(g: int, begin: int, end: int, operation: Operation, rings: Rings, found: Int64s, i: int) -> None:
     """Merge the aggregate of one span into row i of `found`: from both ends inwards, a level at a time."""
     level, left, right = 0, begin, end
-    begins, places = offset[g], size[g]
-    if are_narrow(rows, ranks):
+    offset, size, rows = rings.offset[g], rings.size[g], rings.rows
+    if are_narrow(rows, operation):
         count, word = found[i, 0], found[i, 1]
         while left < right:
             if left & 1:
-                row = node(begins, places, level, left)
-                count, word = merged(count, word, rows[row, 0], rows[row, 1], operation)
+                row = node(offset, size, level, left)
+                count, word = merged(count, word, rows[row, 0], rows[row, 1], operation.kind)
             if right & 1:
-                row = node(begins, places, level, right - 1)
-                count, word = merged(count, word, rows[row, 0], rows[row, 1], operation)
+                row = node(offset, size, level, right - 1)
+                count, word = merged(count, word, rows[row, 0], rows[row, 1], operation.kind)
             left, right, level = (left + 1) >> 1, right >> 1, level + 1
         found[i, 0], found[i, 1] = count, word
         return
     while left < right:
         if left & 1:
-            merge(found, i, rows, node(begins, places, level, left), operation, plain, ranks)
+            merge(found, i, rows, node(offset, size, level, left), operation)
         if right & 1:
-            merge(found, i, rows, node(begins, places, level, right - 1), operation, plain, ranks)
+            merge(found, i, rows, node(offset, size, level, right - 1), operation)
         left, right, level = (left + 1) >> 1, right >> 1, level + 1
 
 
 @compiled
-def _lookup(
-    group: Int64s, begin: Int64s, end: Int64s, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, rows: Int64s,
-) -> Int64s:  # fmt: skip
-    found = np.zeros((len(group), rows.shape[1]), np.int64)
-    for i in range(len(group)):
-        if begin[i] == end[i]:
-            continue
-        lookup_one(group[i], begin[i], end[i], operation, plain, ranks, offset, size, rows, found, i)
+def _lookup(spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+    found = np.zeros((len(spans.group), rings.rows.shape[1]), np.int64)
+    for i in range(len(spans.group)):
+        if spans.begin[i] < spans.end[i]:
+            lookup_one(spans.group[i], spans.begin[i], spans.end[i], operation, rings, found, i)
     return found
 
 
 @inlined
-def insert_one(
-    g: int, position: int, is_new: bool, added: Int64s, i: int, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, rows: Int64s,
-) -> None:  # fmt: skip
+def insert_one(g: int, position: int, is_new: bool, added: Int64s, i: int, operation: Operation, rings: Rings) -> None:
     """Row i of `added` as the element at a position: it ends an interval of every level that its number allows."""
+    offset, size, rows = rings.offset[g], rings.size[g], rings.rows
     level, index = 0, position
     while True:
-        row = node(offset[g], size[g], level, index)
+        row = node(offset, size, level, index)
         if is_new:
             for word in range(rows.shape[1]):
                 rows[row, word] = 0
             if level > 0:
-                merge(rows, row, rows, node(offset[g], size[g], level - 1, 2 * index), operation, plain, ranks)
-                merge(rows, row, rows, node(offset[g], size[g], level - 1, 2 * index + 1), operation, plain, ranks)
+                merge(rows, row, rows, node(offset, size, level - 1, 2 * index), operation)
+                merge(rows, row, rows, node(offset, size, level - 1, 2 * index + 1), operation)
         if level == 0 or not is_new:
-            merge(rows, row, added, i, operation, plain, ranks)
-        if index & 1 == 0 or (2 << level) > size[g]:
+            merge(rows, row, added, i, operation)
+        if index & 1 == 0 or (2 << level) > size:
             return
         level, index = level + 1, index >> 1
 
 
 @compiled
-def _insert(
-    group: Int64s, position: Int64s, is_new: Bools, added: Int64s, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, rows: Int64s,
-) -> None:  # fmt: skip
-    for i in range(len(group)):
-        insert_one(group[i], position[i], is_new[i], added, i, operation, plain, ranks, offset, size, rows)
+def _insert(arrivals: Arrivals, added: Int64s, operation: Operation, rings: Rings) -> None:
+    for i in range(len(added)):
+        insert_one(arrivals.group[i], arrivals.position[i], arrivals.is_new[i], added, i, operation, rings)
 
 
 @compiled
-def _move(
-    group: Int64s, old_offset: Int64s, old_size: Int64s, new_offset: Int64s, new_size: Int64s,
-    first: Int64s, next: Int64s, old: Int64s, new: Int64s,
-) -> None:  # fmt: skip
-    for i in range(len(group)):
+def _move(moves: RingMoves, first: Int64s, next: Int64s, old: Int64s, new: Int64s) -> None:
+    for i in range(len(moves.group)):
+        g, old_size, new_size = moves.group[i], moves.old_size[i], moves.new_size[i]
         level = 0
-        while (1 << level) <= min(old_size[i], new_size[i]):
-            for index in range((first[group[i]] + (1 << level) - 1) >> level, next[group[i]] >> level):
-                target = node(new_offset[i], new_size[i], level, index)
-                new[target] = old[node(old_offset[i], old_size[i], level, index)]
+        while (1 << level) <= min(old_size, new_size):
+            for index in range((first[g] + (1 << level) - 1) >> level, next[g] >> level):
+                target = node(moves.new_offset[i], new_size, level, index)
+                new[target] = old[node(moves.old_offset[i], old_size, level, index)]
             level += 1

@@ -18,12 +18,12 @@ import math
 
 import numpy as np
 
-from windrow.batch.arrays import Bools, Int64s, grown
+from windrow.batch.arrays import Int64s, grown
 from windrow.batch.compiled import compiled, inlined
-from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans, levelled, places
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Rings, Spans, levelled, places
 from windrow.synopses.positions.word_aggregates import WordAggregate
-from windrow.synopses.positions.word_synopsis import Operation, Ring, WordSynopsis
-from windrow.synopses.positions.words import are_narrow, merge, merged
+from windrow.synopses.positions.word_synopsis import WordSynopsis
+from windrow.synopses.positions.words import Operation, are_narrow, merge, merged
 
 
 class NestedLandmarks(WordSynopsis):
@@ -36,8 +36,8 @@ class NestedLandmarks(WordSynopsis):
     def nbytes(self) -> int:
         return self.rows.nbytes + self.start.nbytes
 
-    def ring(self, elements: Elements) -> Ring:
-        return super().ring(elements)._replace(offset=self.start)
+    def rings(self, elements: Elements) -> Rings:
+        return super().rings(elements)._replace(offset=self.start)
 
     def move(self, elements: Elements, moves: RingMoves) -> None:
         """A ring of another size has other levels: all but the elements is made again."""
@@ -48,17 +48,16 @@ class NestedLandmarks(WordSynopsis):
         self.rows = np.zeros(shape, np.int64) if moves.packed else grown(old, self._used)
         size = elements.size.copy()
         size[moves.group] = moves.new_size
-        kept = self.start, size, elements.first, elements.next, self.rows
-        _move(moves.group, old_start, moves.old_size, old, *self.how, *kept)
+        _move(moves, old_start, old, self.operation, self.rings(elements)._replace(size=size))
 
-    def _inserted(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s) -> None:
-        _insert(*arrivals, rows, *how, ring.offset, ring.size, ring.first, ring.rows)
+    def _insert_rows(self, arrivals: Arrivals, rows: Int64s, operation: Operation, rings: Rings) -> None:
+        _insert(arrivals, rows, operation, rings)
 
-    def _found(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        return np.asarray(_lookup(*spans, *how, ring.offset, ring.size, ring.rows))
+    def _lookup_rows(self, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+        return np.asarray(_lookup(spans, operation, rings))
 
-    def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        return ring.rows[places(spans, ring.offset, ring.size)]
+    def _element_rows(self, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+        return rings.rows[places(spans, rings.offset, rings.size)]
 
 
 @inlined
@@ -67,94 +66,77 @@ def _row(start: int, size: int, level: int, position: int) -> int:
 
 
 @inlined
-def lookup_one(
-    g: int, begin: int, end: int, operation: int, plain: int, ranks: Int64s,
-    start: Int64s, size: Int64s, rows: Int64s, found: Int64s, i: int,
-) -> None:  # fmt: skip
+def lookup_one(g: int, begin: int, end: int, operation: Operation, rings: Rings, found: Int64s, i: int) -> None:
     """Merge the aggregate of one span into row i of `found`."""
-    last = end - 1
-    highest = min(begin ^ last, size[g])  # a span of a ring has at most one landmark that is a whole ring from others
+    start, size, rows, last = rings.offset[g], rings.size[g], rings.rows, end - 1
+    highest = min(begin ^ last, size)  # a span of a ring has at most one landmark that is a whole ring from others
     level = math.frexp(float(highest))[1] - 1 if highest > 0 else 0
-    before, behind = _row(start[g], size[g], level, begin), _row(start[g], size[g], level, last)
-    if are_narrow(rows, ranks):
-        count, word = merged(found[i, 0], found[i, 1], rows[before, 0], rows[before, 1], operation)
+    before, behind = _row(start, size, level, begin), _row(start, size, level, last)
+    if are_narrow(rows, operation):
+        count, word = merged(found[i, 0], found[i, 1], rows[before, 0], rows[before, 1], operation.kind)
         if begin < last:
-            count, word = merged(count, word, rows[behind, 0], rows[behind, 1], operation)
+            count, word = merged(count, word, rows[behind, 0], rows[behind, 1], operation.kind)
         found[i, 0], found[i, 1] = count, word
         return
-    merge(found, i, rows, before, operation, plain, ranks)
+    merge(found, i, rows, before, operation)
     if begin < last:
-        merge(found, i, rows, behind, operation, plain, ranks)
+        merge(found, i, rows, behind, operation)
 
 
 @compiled
-def _lookup(
-    group: Int64s, begin: Int64s, end: Int64s, operation: int, plain: int, ranks: Int64s,
-    start: Int64s, size: Int64s, rows: Int64s,
-) -> Int64s:  # fmt: skip
-    found = np.zeros((len(group), rows.shape[1]), np.int64)
-    for i in range(len(group)):
-        if begin[i] < end[i]:
-            lookup_one(group[i], begin[i], end[i], operation, plain, ranks, start, size, rows, found, i)
+def _lookup(spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+    found = np.zeros((len(spans.group), rings.rows.shape[1]), np.int64)
+    for i in range(len(spans.group)):
+        if spans.begin[i] < spans.end[i]:
+            lookup_one(spans.group[i], spans.begin[i], spans.end[i], operation, rings, found, i)
     return found
 
 
-@compiled
-def insert_one(
-    g: int, position: int, is_new: bool, added: Int64s, i: int, operation: int, plain: int, ranks: Int64s,
-    start: Int64s, size: Int64s, first: Int64s, rows: Int64s,
-) -> None:  # fmt: skip
-    """Row i of `added` as the element at a position, or put to the element that is there."""
-    begin, places, words = start[g], size[g], rows.shape[1]
+@inlined
+def insert_one(g: int, position: int, is_new: bool, added: Int64s, i: int, operation: Operation, rings: Rings) -> None:
+    """Row i of `added` as the element at a position, or merged into the element that is there."""
+    start, size, first, rows = rings.offset[g], rings.size[g], rings.first[g], rings.rows
     level, length = 1, 2
-    while is_new and length <= places and position & (length - 1) == 0:
-        if position & length or length == places:
-            _close(begin, places, level, max(position - length, first[g]), position, operation, plain, ranks, rows)
+    while is_new and length <= size and position & (length - 1) == 0:
+        if position & length or length == size:
+            _close(start, size, level, max(position - length, first), position, operation, rows)
         level, length = level + 1, 2 * length
     level, length = 0, 1
-    while length <= places:
-        if level == 0 or position & length or length == places:
-            row = _row(begin, places, level, position)
+    while length <= size:
+        if level == 0 or position & length or length == size:
+            row = _row(start, size, level, position)
             if is_new:
-                is_first = level == 0 or position == first[g] or position & (length - 1) == 0
-                source = _row(begin, places, level, position - 1)
-                for word in range(words):
+                is_first = level == 0 or position == first or position & (length - 1) == 0
+                source = _row(start, size, level, position - 1)
+                for word in range(rows.shape[1]):
                     rows[row, word] = 0 if is_first else rows[source, word]
-            merge(rows, row, added, i, operation, plain, ranks)
+            merge(rows, row, added, i, operation)
         level, length = level + 1, 2 * length
 
 
 @compiled
-def _close(
-    start: int, size: int, level: int, begin: int, end: int, operation: int, plain: int, ranks: Int64s, rows: Int64s
-) -> None:
+def _close(start: int, size: int, level: int, begin: int, end: int, operation: Operation, rows: Int64s) -> None:
     """A landmark is reached: every position since the one before gets what lies between it and the landmark."""
     for position in range(end - 1, begin - 1, -1):
         row, element = _row(start, size, level, position), _row(start, size, 0, position)
         for word in range(rows.shape[1]):
             rows[row, word] = rows[element, word]
         if position < end - 1:
-            merge(rows, row, rows, _row(start, size, level, position + 1), operation, plain, ranks)
+            merge(rows, row, rows, _row(start, size, level, position + 1), operation)
 
 
 @compiled
-def _insert(
-    group: Int64s, position: Int64s, is_new: Bools, added: Int64s, operation: int, plain: int, ranks: Int64s,
-    start: Int64s, size: Int64s, first: Int64s, rows: Int64s,
-) -> None:  # fmt: skip
-    for i in range(len(group)):
-        insert_one(group[i], position[i], is_new[i], added, i, operation, plain, ranks, start, size, first, rows)
+def _insert(arrivals: Arrivals, added: Int64s, operation: Operation, rings: Rings) -> None:
+    for i in range(len(added)):
+        insert_one(arrivals.group[i], arrivals.position[i], arrivals.is_new[i], added, i, operation, rings)
 
 
 @compiled
-def _move(
-    group: Int64s, old_start: Int64s, old_size: Int64s, old: Int64s, operation: int, plain: int, ranks: Int64s,
-    start: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s,
-) -> None:  # fmt: skip
-    for i in range(len(group)):
-        g = group[i]
-        if old_size[i] == 0 or size[g] == 0:
+def _move(moves: RingMoves, old_start: Int64s, old: Int64s, operation: Operation, rings: Rings) -> None:
+    for i in range(len(moves.group)):
+        g, old_size = moves.group[i], moves.old_size[i]
+        if old_size == 0 or rings.size[g] == 0:
             continue
-        for position in range(first[g], next[g]):
-            source = _row(old_start[i], old_size[i], 0, position)
-            insert_one(g, position, True, old, source, operation, plain, ranks, start, size, first, rows)
+        for position in range(rings.first[g], rings.next[g]):
+            source = _row(old_start[i], old_size, 0, position)
+            insert_one(g, position, True, old, source, operation, rings)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +31,26 @@ from windrow.types import BINARY, DOUBLE, STRING, DecimalType, Type, is_nested
 
 _RUNS = 130  # a span has at most two a level
 _NULL = 2**63 - 1  # in the place of a null: behind everything, and never reached
+
+
+class Runs(NamedTuple):
+    """Where the runs of groups are, for a compiled loop: level by level of each ring, and nulls as they are counted."""
+
+    start: Int64s
+    offset: Int64s
+    size: Int64s
+    rows: Int64s
+    nulls: Int64s
+
+
+class Room(NamedTuple):
+    """To work in: of each run of a window its level and number, the range of its candidates, and where that is cut."""
+
+    levels: Int64s
+    indexes: Int64s
+    low: Int64s
+    high: Int64s
+    cut: Int64s
 
 
 class Quantile(Synopsis):
@@ -73,19 +94,23 @@ class Quantile(Synopsis):
 
     def counts(self, elements: Elements, spans: Spans) -> Int64s:
         """How many values windows have that are not null."""
-        return np.asarray(_counts(*spans, elements.offset, elements.size, self.nulls))
+        return np.asarray(_counts(spans, self.where(elements)))
 
     def ranked(self, elements: Elements, spans: Spans, ranks: Int64s) -> Int64s:
         """The value, as an integer in order, of each rank (from 1 on); 0 for an empty window."""
-        return np.asarray(_ranked(*spans, ranks, self.start, elements.size, self.runs))
+        return np.asarray(_ranked(spans, ranks, self.where(elements)))
+
+    def where(self, elements: Elements) -> Runs:
+        return Runs(self.start, elements.offset, elements.size, self.runs, self.nulls)
 
     def move(self, elements: Elements, moves: RingMoves) -> None:
         self.start = grown(self.start, elements.groups)
         start, used = levelled(moves, self._used)
         runs = np.zeros(used, np.int64) if moves.packed else grown(self.runs, used)
         nulls = np.zeros(moves.places, np.int64) if moves.packed else grown(self.nulls, moves.places)
-        _move(*moves[:5], self.start[moves.group], start, elements.first, elements.next,
-              self.runs, runs, self.nulls, nulls)  # fmt: skip
+        old = Runs(self.start[moves.group], moves.old_offset, moves.old_size, self.runs, self.nulls)
+        new = Runs(start, moves.new_offset, moves.new_size, runs, nulls)
+        _move(elements.first[moves.group], elements.next[moves.group], old, new)
         self.start[moves.group] = start
         self.runs, self.nulls, self._used = runs, nulls, used
 
@@ -99,8 +124,7 @@ class Quantile(Synopsis):
 
     def _insert(self, elements: Elements, arrivals: Arrivals, keys: Int64s, valid: Bools) -> None:
         assert arrivals.is_new.all(), "elements of a quantile synopsis have a position each"
-        _insert(arrivals.group, arrivals.position, keys, valid, self.start, elements.offset, elements.size,
-                self.runs, self.nulls)  # fmt: skip
+        _insert(arrivals, keys, valid, self.where(elements))
 
     def _column(self, keys: Int64s, present: Bools) -> Column:
         return from_order(self._type, [keys], present)
@@ -114,63 +138,61 @@ class Median(Quantile):
 
 
 @compiled
-def insert_one(
-    g: int, p: int, key: int, is_valid: bool, start: Int64s, offset: Int64s, size: Int64s, runs: Int64s, nulls: Int64s
-) -> None:
+def insert_one(g: int, p: int, key: int, is_valid: bool, runs: Runs) -> None:
     """An element at position p: all intervals that end with it are merged from their halves."""
-    mask = size[g] - 1
-    nulls[offset[g] + ((p + 1) & mask)] = nulls[offset[g] + (p & mask)] + (0 if is_valid else 1)
-    runs[start[g] + (p & mask)] = key
+    start, offset, size, rows = runs.start[g], runs.offset[g], runs.size[g], runs.rows
+    mask = size - 1
+    runs.nulls[offset + ((p + 1) & mask)] = runs.nulls[offset + (p & mask)] + (0 if is_valid else 1)
+    rows[start + (p & mask)] = key
     level, half = 1, 1
-    while 2 * half <= size[g] and (p + 1) & (2 * half - 1) == 0:
-        below, here = start[g] + (level - 1) * size[g], start[g] + level * size[g]
+    while 2 * half <= size and (p + 1) & (2 * half - 1) == 0:
+        below, here = start + (level - 1) * size, start + level * size
         left = below + ((p + 1 - 2 * half) & mask)
         right, out = left + half, here + ((p + 1 - 2 * half) & mask)
         left_end, right_end = left + half, right + half
         while left < left_end and right < right_end:
-            if runs[left] <= runs[right]:
-                runs[out] = runs[left]
+            if rows[left] <= rows[right]:
+                rows[out] = rows[left]
                 left += 1
             else:
-                runs[out] = runs[right]
+                rows[out] = rows[right]
                 right += 1
             out += 1
         while left < left_end:
-            runs[out] = runs[left]
+            rows[out] = rows[left]
             left += 1
             out += 1
         while right < right_end:
-            runs[out] = runs[right]
+            rows[out] = rows[right]
             right += 1
             out += 1
         level, half = level + 1, 2 * half
 
 
 @compiled
-def _insert(
-    group: Int64s, position: Int64s, keys: Int64s, valid: Bools,
-    start: Int64s, offset: Int64s, size: Int64s, runs: Int64s, nulls: Int64s,
-) -> None:  # fmt: skip
-    for i in range(len(group)):
-        insert_one(group[i], position[i], keys[i], valid[i], start, offset, size, runs, nulls)
+def _insert(arrivals: Arrivals, keys: Int64s, valid: Bools, runs: Runs) -> None:
+    for i in range(len(keys)):
+        insert_one(arrivals.group[i], arrivals.position[i], keys[i], valid[i], runs)
 
 
 @compiled
-def _counts(group: Int64s, begin: Int64s, end: Int64s, offset: Int64s, size: Int64s, nulls: Int64s) -> Int64s:
+def _counts(spans: Spans, runs: Runs) -> Int64s:
+    group, begin, end = spans
     found = np.zeros(len(group), np.int64)
     for i in range(len(group)):
         if begin[i] < end[i]:
-            base, mask = offset[group[i]], size[group[i]] - 1
-            found[i] = end[i] - begin[i] - (nulls[base + (end[i] & mask)] - nulls[base + (begin[i] & mask)])
+            base, mask = runs.offset[group[i]], runs.size[group[i]] - 1
+            nulls = runs.nulls[base + (end[i] & mask)] - runs.nulls[base + (begin[i] & mask)]
+            found[i] = end[i] - begin[i] - nulls
     return found
 
 
 @compiled
-def _not_larger(runs: Int64s, low: int, high: int, value: int) -> int:
+def _not_larger(rows: Int64s, low: int, high: int, value: int) -> int:
     """The end of the elements of a sorted run that are not larger than a value."""
     while low < high:
         middle = (low + high) >> 1
-        if runs[middle] <= value:
+        if rows[middle] <= value:
             low = middle + 1
         else:
             high = middle
@@ -178,14 +200,19 @@ def _not_larger(runs: Int64s, low: int, high: int, value: int) -> int:
 
 
 @compiled
-def rank_one(
-    g: int, begin: int, end: int, rank: int, start: Int64s, size: Int64s, runs: Int64s,
-    levels: Int64s, indexes: Int64s, low: Int64s, high: Int64s, cut: Int64s,
-) -> int:  # fmt: skip
-    """The element of a rank over one span; the arrays at the end are room to work in."""
+def empty_room() -> Room:
+    each = np.empty((5, _RUNS), np.int64)
+    return Room(each[0], each[1], each[2], each[3], each[4])
+
+
+@compiled
+def rank_one(g: int, begin: int, end: int, rank: int, runs: Runs, room: Room) -> int:
+    """The element of a rank over one span."""
+    levels, indexes, low, high, cut = room
+    start, size, rows = runs.start[g], runs.size[g], runs.rows
     count = base_intervals(begin, end, levels, indexes)
     for r in range(count):
-        low[r] = start[g] + levels[r] * size[g] + ((indexes[r] << levels[r]) & (size[g] - 1))
+        low[r] = start + levels[r] * size + ((indexes[r] << levels[r]) & (size - 1))
         high[r] = low[r] + (1 << levels[r])
     left, candidates, rounds = rank, end - begin, 0  # the rank among the candidates
     while True:
@@ -198,10 +225,10 @@ def rank_one(
             guess = low[longest] + length // 2
         else:
             guess = low[longest] + min(length - 1, (2 * left - 1) * length // (2 * candidates))
-        value = runs[guess]
+        value = rows[guess]
         not_larger = 0
         for r in range(count):
-            cut[r] = _not_larger(runs, low[r], high[r], value)
+            cut[r] = _not_larger(rows, low[r], high[r], value)
             not_larger += cut[r] - low[r]
         if not_larger < left:
             for r in range(count):
@@ -211,7 +238,7 @@ def rank_one(
         else:
             smaller = 0
             for r in range(count):
-                cut[r] = _not_larger(runs, low[r], cut[r], value - 1) if value > -(2**63) else low[r]
+                cut[r] = _not_larger(rows, low[r], cut[r], value - 1) if value > -(2**63) else low[r]
                 smaller += cut[r] - low[r]
             if smaller < left:
                 return int(value)
@@ -222,33 +249,26 @@ def rank_one(
 
 
 @compiled
-def _ranked(
-    group: Int64s, begin: Int64s, end: Int64s, rank: Int64s, start: Int64s, size: Int64s, runs: Int64s
-) -> Int64s:
-    found = np.zeros(len(group), np.int64)
-    levels, indexes = np.empty(_RUNS, np.int64), np.empty(_RUNS, np.int64)
-    low, high, cut = np.empty(_RUNS, np.int64), np.empty(_RUNS, np.int64), np.empty(_RUNS, np.int64)
-    for i in range(len(group)):
-        if begin[i] < end[i]:
-            found[i] = rank_one(group[i], begin[i], end[i], rank[i], start, size, runs, levels, indexes, low, high, cut)
+def _ranked(spans: Spans, rank: Int64s, runs: Runs) -> Int64s:
+    found, room = np.zeros(len(rank), np.int64), empty_room()
+    for i in range(len(rank)):
+        if spans.begin[i] < spans.end[i]:
+            found[i] = rank_one(spans.group[i], spans.begin[i], spans.end[i], rank[i], runs, room)
     return found
 
 
 @compiled
-def _move(
-    group: Int64s, old_offset: Int64s, old_size: Int64s, new_offset: Int64s, new_size: Int64s,
-    old_start: Int64s, new_start: Int64s, first: Int64s, next: Int64s,
-    old: Int64s, new: Int64s, old_nulls: Int64s, new_nulls: Int64s,
-) -> None:  # fmt: skip
-    for i in range(len(group)):
-        if old_size[i] == 0 or new_size[i] == 0:
+def _move(first: Int64s, next: Int64s, old: Runs, new: Runs) -> None:
+    """The positions [first, next) of the groups that move; `old` and `new` are by their places among these."""
+    for i in range(len(first)):
+        if old.size[i] == 0 or new.size[i] == 0:
             continue
-        old_mask, new_mask = old_size[i] - 1, new_size[i] - 1
+        old_mask, new_mask = old.size[i] - 1, new.size[i] - 1
         level = 0
-        while (1 << level) <= min(old_size[i], new_size[i]):
-            target, source = new_start[i] + level * new_size[i], old_start[i] + level * old_size[i]
-            for p in range(first[group[i]], next[group[i]]):
-                new[target + (p & new_mask)] = old[source + (p & old_mask)]
+        while (1 << level) <= min(old.size[i], new.size[i]):
+            target, source = new.start[i] + level * new.size[i], old.start[i] + level * old.size[i]
+            for p in range(first[i], next[i]):
+                new.rows[target + (p & new_mask)] = old.rows[source + (p & old_mask)]
             level += 1
-        for p in range(first[group[i]], next[group[i]] + 1):
-            new_nulls[new_offset[i] + (p & new_mask)] = old_nulls[old_offset[i] + (p & old_mask)]
+        for p in range(first[i], next[i] + 1):
+            new.nulls[new.offset[i] + (p & new_mask)] = old.nulls[old.offset[i] + (p & old_mask)]

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.batch.arrays import Bools, Int64s
+from windrow.batch.arrays import Int64s
 from windrow.batch.compiled import compiled, inlined
-from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans, move_rings, single
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Rings, Spans, move_rings, single
 from windrow.synopses.positions.word_aggregates import WordAggregate
-from windrow.synopses.positions.word_synopsis import Operation, Ring, WordSynopsis
-from windrow.synopses.positions.words import Layout, are_narrow, merge, subtract, widened
+from windrow.synopses.positions.word_synopsis import WordSynopsis
+from windrow.synopses.positions.words import Layout, Operation, add, are_narrow, subtract, widened
 
 
 class Running(WordSynopsis):
@@ -22,82 +22,74 @@ class Running(WordSynopsis):
         assert aggregate.is_subtractable, f"{aggregate.name} cannot be subtracted"
         super().__init__(aggregate)
 
-    def _inserted(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s) -> None:
-        _insert(*arrivals, rows, how.plain, ring.offset, ring.size, ring.rows)
+    def _insert_rows(self, arrivals: Arrivals, rows: Int64s, operation: Operation, rings: Rings) -> None:
+        _insert(arrivals, rows, operation.plain, rings)
 
-    def _found(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        return np.asarray(_lookup(*spans, how.plain, ring.offset, ring.size, ring.rows))
+    def _lookup_rows(self, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+        return np.asarray(_lookup(spans, operation.plain, rings))
 
-    def _rolled(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s, spans: Spans) -> Int64s:
-        if are_narrow(rows, how.ranks):
-            return np.asarray(_roll_narrow(*spans, rows, ring.offset, ring.size, ring.rows))
-        return super()._rolled(ring, how, arrivals, rows, spans)
+    def _roll_rows(self, arrivals: Arrivals, rows: Int64s, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+        if are_narrow(rows, operation):
+            return np.asarray(_roll_narrow(spans, rows, rings))
+        return super()._roll_rows(arrivals, rows, spans, operation, rings)
 
-    def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        return self._found(ring, how, single(spans))
+    def _element_rows(self, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+        return self._lookup_rows(single(spans), operation, rings)
 
-    def _moved(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
+    def _move_rows(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
         """The aggregate before the next element too."""
-        move_rings(*moves[:5], elements.first, elements.next + 1, 1, old, new)
+        move_rings(moves, elements.first, elements.next + 1, 1, old, new)
 
     def _widen(self, elements: Elements, layout: Layout) -> None:
         """Running sums may have passed the bound of their words: they are summed again from their differences."""
-        group, position, end = single(elements.everything())
-        rows = self._found(self.ring(elements), self.how, Spans(group, position, end))
-        rows = widened(rows, self.layout, layout)
+        spans = single(elements.everything())
+        rows = widened(self._lookup_rows(spans, self.operation, self.rings(elements)), self.layout, layout)
         self.rows, self.layout = np.zeros((len(self.rows), layout.width), np.int64), layout
-        arrivals = Arrivals(group, position, np.ones(len(group), np.bool_))
-        self._inserted(self.ring(elements), self.how, arrivals, rows)
+        arrivals = Arrivals(spans.group, spans.begin, np.ones(len(spans.group), np.bool_))
+        self._insert_rows(arrivals, rows, self.operation, self.rings(elements))
 
 
 @inlined
-def lookup_one(
-    g: int, begin: int, end: int, plain: int, offset: Int64s, size: Int64s, rows: Int64s, found: Int64s, i: int
-) -> None:
+def lookup_one(g: int, begin: int, end: int, plain: int, rings: Rings, found: Int64s, i: int) -> None:
     """The aggregate of one span, into row i of `found`."""
-    upper, lower = offset[g] + (end & (size[g] - 1)), offset[g] + (begin & (size[g] - 1))
+    base, mask, rows = rings.offset[g], rings.size[g] - 1, rings.rows
+    upper, lower = base + (end & mask), base + (begin & mask)
     for word in range(found.shape[1]):
         found[i, word] = rows[upper, word]
     subtract(found, i, rows, lower, plain)
 
 
 @compiled
-def _lookup(
-    group: Int64s, begin: Int64s, end: Int64s, plain: int, offset: Int64s, size: Int64s, rows: Int64s
-) -> Int64s:
-    found = np.zeros((len(group), rows.shape[1]), np.int64)
-    for i in range(len(group)):
-        if begin[i] < end[i]:
-            lookup_one(group[i], begin[i], end[i], plain, offset, size, rows, found, i)
+def _lookup(spans: Spans, plain: int, rings: Rings) -> Int64s:
+    found = np.zeros((len(spans.group), rings.rows.shape[1]), np.int64)
+    for i in range(len(spans.group)):
+        if spans.begin[i] < spans.end[i]:
+            lookup_one(spans.group[i], spans.begin[i], spans.end[i], plain, rings, found, i)
     return found
 
 
 @inlined
-def insert_one(
-    g: int, position: int, is_new: bool, added: Int64s, i: int, plain: int, offset: Int64s, size: Int64s, rows: Int64s
-) -> None:
+def insert_one(g: int, position: int, is_new: bool, added: Int64s, i: int, plain: int, rings: Rings) -> None:
     """Row i of `added` as the element at a position."""
-    upper, lower = offset[g] + ((position + 1) & (size[g] - 1)), offset[g] + (position & (size[g] - 1))
+    base, mask, rows = rings.offset[g], rings.size[g] - 1, rings.rows
+    upper, lower = base + ((position + 1) & mask), base + (position & mask)
     if is_new:
         for word in range(rows.shape[1]):
             rows[upper, word] = rows[lower, word]
-    merge(rows, upper, added, i, 0, plain, offset[:0])
+    add(rows, upper, added, i, plain)
 
 
 @compiled
-def _insert(
-    group: Int64s, position: Int64s, is_new: Bools, added: Int64s, plain: int,
-    offset: Int64s, size: Int64s, rows: Int64s,
-) -> None:  # fmt: skip
-    for i in range(len(group)):
-        insert_one(group[i], position[i], is_new[i], added, i, plain, offset, size, rows)
+def _insert(arrivals: Arrivals, added: Int64s, plain: int, rings: Rings) -> None:
+    for i in range(len(added)):
+        insert_one(arrivals.group[i], arrivals.position[i], arrivals.is_new[i], added, i, plain, rings)
 
 
 @compiled
-def _roll_narrow(
-    group: Int64s, begin: Int64s, end: Int64s, added: Int64s, offset: Int64s, size: Int64s, rows: Int64s
-) -> Int64s:
+def _roll_narrow(spans: Spans, added: Int64s, rings: Rings) -> Int64s:
     """Elements of a count and one word, and the aggregate of a span that ends with each."""
+    group, begin, end = spans
+    offset, size, rows = rings.offset, rings.size, rings.rows
     found = np.empty((len(group), 2), np.int64)
     for i in range(len(group)):
         base, mask = offset[group[i]], size[group[i]] - 1

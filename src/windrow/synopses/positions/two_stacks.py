@@ -10,14 +10,28 @@ their elements. An element that joins a slice of the front is merged into all th
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from windrow.batch.arrays import Bools, Int64s, grown
+from windrow.batch.arrays import Int64s, grown
 from windrow.batch.compiled import compiled, inlined
-from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans, move_rings, places
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Rings, Spans, move_rings, places
 from windrow.synopses.positions.word_aggregates import WordAggregate
-from windrow.synopses.positions.word_synopsis import Operation, Ring, WordSynopsis
-from windrow.synopses.positions.words import Layout, are_narrow, merge, merged, widened
+from windrow.synopses.positions.word_synopsis import WordSynopsis
+from windrow.synopses.positions.words import Layout, Operation, are_narrow, merge, merged, widened
+
+
+class Stacks(NamedTuple):
+    """Where the queues of groups are, for a compiled loop."""
+
+    offset: Int64s
+    size: Int64s
+    first: Int64s
+    next: Int64s
+    rows: Int64s
+    middle: Int64s
+    back: Int64s
 
 
 class TwoStacks(WordSynopsis):
@@ -32,25 +46,27 @@ class TwoStacks(WordSynopsis):
     def nbytes(self) -> int:
         return self.rows.nbytes + self.middle.nbytes + self.back.nbytes
 
-    def _inserted(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s) -> None:
-        _insert(*arrivals, rows, *how, *ring, self.middle, self.back)
+    def stacks(self, rings: Rings) -> Stacks:
+        return Stacks(*rings, self.middle, self.back)
 
-    def _found(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        return np.asarray(_lookup(*spans, *how, *ring, self.middle, self.back))
+    def _insert_rows(self, arrivals: Arrivals, rows: Int64s, operation: Operation, rings: Rings) -> None:
+        _insert(arrivals, rows, operation, self.stacks(rings))
 
-    def _rolled(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s, spans: Spans) -> Int64s:
-        kept = ring.offset, ring.size, ring.first, ring.rows, self.middle, self.back
-        if are_narrow(rows, how.ranks):
-            return np.asarray(_roll_narrow(*spans, rows, how.operation, *kept))
-        return np.asarray(_roll(*spans, rows, *how, *kept))
+    def _lookup_rows(self, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+        return np.asarray(_lookup(spans, operation, self.stacks(rings)))
 
-    def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
-        return ring.rows[2 * places(spans, ring.offset, ring.size)]
+    def _roll_rows(self, arrivals: Arrivals, rows: Int64s, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+        if are_narrow(rows, operation):
+            return np.asarray(_roll_narrow(spans, rows, operation.kind, self.stacks(rings)))
+        return np.asarray(_roll(spans, rows, operation, self.stacks(rings)))
 
-    def _moved(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
+    def _element_rows(self, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
+        return rings.rows[2 * places(spans, rings.offset, rings.size)]
+
+    def _move_rows(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
         self.middle = grown(self.middle, elements.groups)
         self.back = grown(self.back, elements.groups)
-        move_rings(*moves[:5], elements.first, elements.next, self.rows_per_place, old, new)
+        move_rings(moves, elements.first, elements.next, self.rows_per_place, old, new)
 
     def _widen(self, elements: Elements, layout: Layout) -> None:
         self.back = widened(self.back, self.layout, layout)
@@ -58,109 +74,89 @@ class TwoStacks(WordSynopsis):
 
 
 @inlined
-def lookup_one(
-    g: int, begin: int, end: int, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
-    found: Int64s, i: int,
-) -> None:  # fmt: skip
+def lookup_one(g: int, begin: int, end: int, operation: Operation, stacks: Stacks, found: Int64s, i: int) -> None:
     """Merge the aggregate of [begin, end) into row i of `found`."""
-    # For a window of a small part of what is kept it is not worth while to make everything the front.
-    if end == next[g] and begin >= middle[g] and 2 * (begin - first[g]) <= end - first[g]:
-        turn(g, first[g], end, operation, plain, ranks, offset, size, rows, middle, back)
-    base, mask = offset[g], size[g] - 1
-    if end == next[g] and begin < middle[g]:
-        merge(found, i, rows, 2 * (base + (begin & mask)) + 1, operation, plain, ranks)
-        merge(found, i, back, g, operation, plain, ranks)
+    first, next = stacks.first[g], stacks.next[g]
+    # For a window of a small part of what is stored it is not worth while to make everything the front.
+    if end == next and begin >= stacks.middle[g] and 2 * (begin - first) <= end - first:
+        turn(g, first, end, operation, stacks)
+    base, mask = stacks.offset[g], stacks.size[g] - 1
+    if end == next and begin < stacks.middle[g]:
+        merge(found, i, stacks.rows, 2 * (base + (begin & mask)) + 1, operation)
+        merge(found, i, stacks.back, g, operation)
     else:
         for p in range(begin, end):
-            merge(found, i, rows, 2 * (base + (p & mask)), operation, plain, ranks)
+            merge(found, i, stacks.rows, 2 * (base + (p & mask)), operation)
 
 
 @compiled
-def turn(
-    g: int, begin: int, end: int, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
-) -> None:  # fmt: skip
+def turn(g: int, begin: int, end: int, operation: Operation, stacks: Stacks) -> None:
     """All elements of a group from `begin` on become the front stack."""
-    base, mask = offset[g], size[g] - 1
+    base, mask, rows = stacks.offset[g], stacks.size[g] - 1, stacks.rows
     for p in range(end - 1, begin - 1, -1):
         row = 2 * (base + (p & mask))
         for word in range(rows.shape[1]):
             rows[row + 1, word] = rows[row, word]
         if p < end - 1:
-            merge(rows, row + 1, rows, 2 * (base + ((p + 1) & mask)) + 1, operation, plain, ranks)
-    middle[g] = end
+            merge(rows, row + 1, rows, 2 * (base + ((p + 1) & mask)) + 1, operation)
+    stacks.middle[g] = end
     for word in range(rows.shape[1]):
-        back[g, word] = 0
+        stacks.back[g, word] = 0
 
 
 @inlined
 def insert_one(
-    g: int, position: int, is_new: bool, added: Int64s, i: int, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, first: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
-) -> None:  # fmt: skip
-    row = 2 * (offset[g] + (position & (size[g] - 1)))
+    g: int, position: int, is_new: bool, added: Int64s, i: int, operation: Operation, stacks: Stacks
+) -> None:
+    base, mask, rows = stacks.offset[g], stacks.size[g] - 1, stacks.rows
+    row = 2 * (base + (position & mask))
     if is_new:
         for word in range(rows.shape[1]):
             rows[row, word] = 0
-    merge(rows, row, added, i, operation, plain, ranks)
+    merge(rows, row, added, i, operation)
     # An element of a slice that is in the front stack already belongs to all aggregates of the front.
-    if position < middle[g]:
-        for p in range(first[g], position + 1):
-            merge(rows, 2 * (offset[g] + (p & (size[g] - 1))) + 1, added, i, operation, plain, ranks)
+    if position < stacks.middle[g]:
+        for p in range(stacks.first[g], position + 1):
+            merge(rows, 2 * (base + (p & mask)) + 1, added, i, operation)
     else:
-        merge(back, g, added, i, operation, plain, ranks)
+        merge(stacks.back, g, added, i, operation)
 
 
 @compiled
-def _insert(
-    group: Int64s, position: Int64s, is_new: Bools, added: Int64s, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
-) -> None:  # fmt: skip
-    for i in range(len(group)):
-        insert_one(
-            group[i], position[i], is_new[i], added, i, operation, plain, ranks,
-            offset, size, first, rows, middle, back,
-        )  # fmt: skip
+def _insert(arrivals: Arrivals, added: Int64s, operation: Operation, stacks: Stacks) -> None:
+    for i in range(len(added)):
+        insert_one(arrivals.group[i], arrivals.position[i], arrivals.is_new[i], added, i, operation, stacks)
 
 
 @compiled
-def _lookup(
-    group: Int64s, begin: Int64s, end: Int64s, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, first: Int64s, next: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
-) -> Int64s:  # fmt: skip
-    found = np.zeros((len(group), rows.shape[1]), np.int64)
-    for i in range(len(group)):
-        if begin[i] < end[i]:
-            lookup_one(
-                group[i], begin[i], end[i], operation, plain, ranks,
-                offset, size, first, next, rows, middle, back, found, i,
-            )  # fmt: skip
+def _lookup(spans: Spans, operation: Operation, stacks: Stacks) -> Int64s:
+    found = np.zeros((len(spans.group), stacks.rows.shape[1]), np.int64)
+    for i in range(len(spans.group)):
+        if spans.begin[i] < spans.end[i]:
+            lookup_one(spans.group[i], spans.begin[i], spans.end[i], operation, stacks, found, i)
     return found
 
 
 @compiled
-def _roll(
-    group: Int64s, begin: Int64s, end: Int64s, added: Int64s, operation: int, plain: int, ranks: Int64s,
-    offset: Int64s, size: Int64s, first: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
-) -> Int64s:  # fmt: skip
-    found = np.zeros((len(group), rows.shape[1]), np.int64)
+def _roll(spans: Spans, added: Int64s, operation: Operation, stacks: Stacks) -> Int64s:
+    group, begin, end = spans
+    found = np.zeros((len(group), stacks.rows.shape[1]), np.int64)
     for i in range(len(group)):
         g = group[i]
-        insert_one(g, end[i] - 1, True, added, i, operation, plain, ranks, offset, size, first, rows, middle, back)
-        if begin[i] >= middle[g]:
-            turn(g, begin[i], end[i], operation, plain, ranks, offset, size, rows, middle, back)
-        merge(found, i, rows, 2 * (offset[g] + (begin[i] & (size[g] - 1))) + 1, operation, plain, ranks)
-        merge(found, i, back, g, operation, plain, ranks)
+        insert_one(g, end[i] - 1, True, added, i, operation, stacks)
+        if begin[i] >= stacks.middle[g]:
+            turn(g, begin[i], end[i], operation, stacks)
+        oldest = stacks.offset[g] + (begin[i] & (stacks.size[g] - 1))
+        merge(found, i, stacks.rows, 2 * oldest + 1, operation)
+        merge(found, i, stacks.back, g, operation)
     return found
 
 
 @compiled
-def _roll_narrow(
-    group: Int64s, begin: Int64s, end: Int64s, added: Int64s, operation: int,
-    offset: Int64s, size: Int64s, first: Int64s, rows: Int64s, middle: Int64s, back: Int64s,
-) -> Int64s:  # fmt: skip
+def _roll_narrow(spans: Spans, added: Int64s, kind: int, stacks: Stacks) -> Int64s:
     """The same for rows of a count and one word, which are not written before they are merged."""
+    group, begin, end = spans
+    offset, size, _, _, rows, middle, back = stacks
     found = np.empty((len(group), 2), np.int64)
     for i in range(len(group)):
         g, newest = group[i], end[i] - 1
@@ -171,14 +167,14 @@ def _roll_narrow(
             count, word = 0, 0
             for p in range(newest, begin[i] - 1, -1):
                 row = 2 * (base + (p & mask))
-                count, word = merged(count, word, rows[row, 0], rows[row, 1], operation)
+                count, word = merged(count, word, rows[row, 0], rows[row, 1], kind)
                 rows[row + 1, 0], rows[row + 1, 1] = count, word
             middle[g] = end[i]
             back[g, 0], back[g, 1] = 0, 0
         else:
-            count, word = merged(back[g, 0], back[g, 1], added[i, 0], added[i, 1], operation)
+            count, word = merged(back[g, 0], back[g, 1], added[i, 0], added[i, 1], kind)
             back[g, 0], back[g, 1] = count, word
             row = 2 * (base + (begin[i] & mask)) + 1
-            count, word = merged(count, word, rows[row, 0], rows[row, 1], operation)
+            count, word = merged(count, word, rows[row, 0], rows[row, 1], kind)
         found[i, 0], found[i, 1] = count, word
     return found

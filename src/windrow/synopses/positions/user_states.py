@@ -42,12 +42,12 @@ class IntervalStates(Synopsis):
         self._insert(elements, arrivals, lifted(self._functions, values))
 
     def lookup(self, elements: Elements, spans: Spans) -> Column:
-        rows, which = _covering(*spans, elements.offset, elements.size)
+        rows, which = _covering(spans, elements.offset, elements.size)
         found, states = reduced(self._functions, self._states.take(rows), which)
         return self._functions.finished(self._functions.absent(len(spans.group)).put(found, states))
 
     def move(self, elements: Elements, moves: RingMoves) -> None:
-        old, new = _moved(*moves[:5], elements.first, elements.next)
+        old, new = _moved(moves, elements.first, elements.next)
         kept = self._states.take(old)
         states = self._functions.absent(2 * moves.places) if moves.packed else self._states.grown_to(2 * moves.places)
         self._states = states.put(new, kept)
@@ -191,8 +191,9 @@ def _places(elements: Elements, group: Int64s, position: Int64s) -> Int64s:
 
 
 @compiled
-def _covering(group: Int64s, begin: Int64s, end: Int64s, offset: Int64s, size: Int64s) -> tuple[Int64s, Int64s]:
+def _covering(spans: Spans, offset: Int64s, size: Int64s) -> tuple[Int64s, Int64s]:
     """The rows of the intervals that spans are made of, and which span each is for."""
+    group, begin, end = spans
     levels, indexes, total = np.empty(128, np.int64), np.empty(128, np.int64), 0
     for i in range(len(group)):
         total += base_intervals(begin[i], end[i], levels, indexes)
@@ -206,21 +207,19 @@ def _covering(group: Int64s, begin: Int64s, end: Int64s, offset: Int64s, size: I
 
 
 @compiled
-def _moved(
-    group: Int64s, old_offset: Int64s, old_size: Int64s, new_offset: Int64s, new_size: Int64s,
-    first: Int64s, next: Int64s,
-) -> tuple[Int64s, Int64s]:  # fmt: skip
+def _moved(moves: RingMoves, first: Int64s, next: Int64s) -> tuple[Int64s, Int64s]:
     """The rows that intervals had, and those that they get."""
     total = 0
-    for i in range(len(group)):
-        total += 2 * (next[group[i]] - first[group[i]])
+    for g in moves.group:
+        total += 2 * (next[g] - first[g])
     old, new, place = np.empty(total, np.int64), np.empty(total, np.int64), 0
-    for i in range(len(group)):
+    for i in range(len(moves.group)):
+        g, old_size, new_size = moves.group[i], moves.old_size[i], moves.new_size[i]
         level = 0
-        while (1 << level) <= min(old_size[i], new_size[i]):
-            for index in range((first[group[i]] + (1 << level) - 1) >> level, next[group[i]] >> level):
-                old[place] = node(old_offset[i], old_size[i], level, index)
-                new[place] = node(new_offset[i], new_size[i], level, index)
+        while (1 << level) <= min(old_size, new_size):
+            for index in range((first[g] + (1 << level) - 1) >> level, next[g] >> level):
+                old[place] = node(moves.old_offset[i], old_size, level, index)
+                new[place] = node(moves.new_offset[i], new_size, level, index)
                 place += 1
             level += 1
     return old[:place], new[:place]

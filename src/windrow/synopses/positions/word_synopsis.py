@@ -7,34 +7,15 @@ answered from them. All three are compiled loops over all groups at once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 
 from windrow.batch.arrays import Array, Int64s, grown
 from windrow.batch.column import Column
-from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Spans
+from windrow.synopses.positions.elements import Arrivals, Elements, RingMoves, Rings, Spans
 from windrow.synopses.positions.synopsis import Synopsis
 from windrow.synopses.positions.word_aggregates import WordAggregate
-from windrow.synopses.positions.words import Layout, Words, widened
-
-
-class Ring(NamedTuple):
-    """Where the rings of groups are, for a compiled loop; `rows` are the synopsis's own."""
-
-    offset: Int64s
-    size: Int64s
-    first: Int64s
-    next: Int64s
-    rows: Int64s
-
-
-class Operation(NamedTuple):
-    """How rows are merged, for a compiled loop."""
-
-    operation: int
-    plain: int
-    ranks: Int64s
+from windrow.synopses.positions.words import Layout, Operation, Words, widened
 
 
 class WordSynopsis(Synopsis):
@@ -54,40 +35,40 @@ class WordSynopsis(Synopsis):
     def insert(self, elements: Elements, arrivals: Arrivals, values: tuple[Column, ...]) -> None:
         """Take the values of elements in that have just got their positions."""
         rows = self._fitting(elements, self.aggregate.encode(values, len(arrivals.group)))
-        self._inserted(self.ring(elements), self.how, arrivals, rows)
+        self._insert_rows(arrivals, rows, self.operation, self.rings(elements))
 
     def lookup(self, elements: Elements, spans: Spans) -> Column:
         """The aggregate over each span of positions."""
-        return self.aggregate.finish(Words(self.layout, self._found(self.ring(elements), self.how, spans)))
+        return self.aggregate.finish(Words(self.layout, self._lookup_rows(spans, self.operation, self.rings(elements))))
 
     def roll(self, elements: Elements, arrivals: Arrivals, values: tuple[Column, ...], spans: Spans) -> Column:
         """Take elements in, and look up for each of them a span that ends with it."""
         rows = self._fitting(elements, self.aggregate.encode(values, len(arrivals.group)))
-        found = self._rolled(self.ring(elements), self.how, arrivals, rows, spans)
+        found = self._roll_rows(arrivals, rows, spans, self.operation, self.rings(elements))
         return self.aggregate.finish(Words(self.layout, found))
 
     def move(self, elements: Elements, moves: RingMoves) -> None:
         """Follow rings to their new places."""
         places = moves.places * self.rows_per_place
         new = np.zeros((places, self.layout.width), np.int64) if moves.packed else grown(self.rows, places)
-        self._moved(elements, moves, self.rows, new)
+        self._move_rows(elements, moves, self.rows, new)
         self.rows = new
 
     def written(self, elements: Elements, spans: Spans) -> Mapping[str, Array]:
         """Single elements, as `read` takes them in again."""
-        rows = self._single(self.ring(elements), self.how, spans)
+        rows = self._element_rows(spans, self.operation, self.rings(elements))
         return {"rows": rows, "layout": np.array(self.layout, np.int64)}
 
     def read(self, elements: Elements, arrivals: Arrivals, arrays: Mapping[str, Array]) -> None:
         layout = Layout(*arrays["layout"].tolist())
         rows = self._fitting(elements, Words(layout, arrays["rows"]))
-        self._inserted(self.ring(elements), self.how, arrivals, rows)
+        self._insert_rows(arrivals, rows, self.operation, self.rings(elements))
 
-    def ring(self, elements: Elements) -> Ring:
-        return Ring(elements.offset, elements.size, elements.first, elements.next, self.rows)
+    def rings(self, elements: Elements) -> Rings:
+        return elements.rings._replace(rows=self.rows)
 
     @property
-    def how(self) -> Operation:
+    def operation(self) -> Operation:
         return Operation(self.layout.operation, self.layout.plain, self.aggregate.ranks)
 
     def _fitting(self, elements: Elements, came: Words) -> Int64s:
@@ -101,20 +82,20 @@ class WordSynopsis(Synopsis):
         self.rows = widened(self.rows, self.layout, layout)
         self.layout = layout
 
-    def _inserted(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s) -> None:
+    def _insert_rows(self, arrivals: Arrivals, rows: Int64s, operation: Operation, rings: Rings) -> None:
         raise NotImplementedError
 
-    def _found(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
+    def _lookup_rows(self, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
         raise NotImplementedError
 
-    def _rolled(self, ring: Ring, how: Operation, arrivals: Arrivals, rows: Int64s, spans: Spans) -> Int64s:
+    def _roll_rows(self, arrivals: Arrivals, rows: Int64s, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
         """Those that answer windows that ended earlier take all elements in first."""
-        self._inserted(ring, how, arrivals, rows)
-        return self._found(ring, how, spans)
+        self._insert_rows(arrivals, rows, operation, rings)
+        return self._lookup_rows(spans, operation, rings)
 
-    def _single(self, ring: Ring, how: Operation, spans: Spans) -> Int64s:
+    def _element_rows(self, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
         """The rows of single elements, position by position."""
         raise NotImplementedError
 
-    def _moved(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
+    def _move_rows(self, elements: Elements, moves: RingMoves, old: Int64s, new: Int64s) -> None:
         raise NotImplementedError

@@ -55,6 +55,14 @@ class Layout(NamedTuple):
         return Layout(self.operation, max(self.plain, other.plain), highest - lowest, lowest)
 
 
+class Operation(NamedTuple):
+    """How rows are merged, for a compiled loop: ADD, LEAST or GREATEST; words that are counts; the order of codes."""
+
+    kind: int
+    plain: int
+    ranks: Int64s
+
+
 COUNT_LAYOUT = Layout(ADD, _COUNT, 0)
 
 
@@ -162,39 +170,49 @@ def as_limbs(rows: Int64s, layout: Layout) -> Int64s:
 
 
 @inlined
-def merge(a: Int64s, i: int, b: Int64s, j: int, operation: int, plain: int, ranks: Int64s) -> None:
-    """Put row j of b to row i of a."""
-    if are_narrow(a, ranks):
-        a[i, 0], a[i, 1] = merged(a[i, 0], a[i, 1], b[j, 0], b[j, 1], operation)
+def merge(a: Int64s, i: int, b: Int64s, j: int, operation: Operation) -> None:
+    """Merge row j of b into row i of a."""
+    if are_narrow(a, operation):
+        a[i, 0], a[i, 1] = merged(a[i, 0], a[i, 1], b[j, 0], b[j, 1], operation.kind)
     else:
-        _merge(a, i, b, j, operation, plain, ranks)
+        _merge(a, i, b, j, operation)
 
 
 @inlined
-def are_narrow(rows: Int64s, ranks: Int64s) -> bool:
+def are_narrow(rows: Int64s, operation: Operation) -> bool:
     """Whether rows are a count and one word, as most are: these can be merged without looking at memory."""
-    return rows.shape[1] == 2 and len(ranks) == 0
+    return rows.shape[1] == 2 and len(operation.ranks) == 0
 
 
 @inlined
-def merged(count: int, word: int, more: int, other: int, operation: int) -> tuple[int, int]:
-    """Two narrow rows, put together."""
-    if operation == ADD:
+def merged(count: int, word: int, more: int, other: int, kind: int) -> tuple[int, int]:
+    """Two narrow rows in one."""
+    if kind == ADD:
         word += other
-    elif more != 0 and (count == 0 or (other > word) == (operation == GREATEST)):
+    elif more != 0 and (count == 0 or (other > word) == (kind == GREATEST)):
         word = other
     return count + more, word
 
 
 @compiled
-def _merge(a: Int64s, i: int, b: Int64s, j: int, operation: int, plain: int, ranks: Int64s) -> None:
-    if operation == ADD:
-        _add(a, i, b, j, plain)
+def _merge(a: Int64s, i: int, b: Int64s, j: int, operation: Operation) -> None:
+    if operation.kind == ADD:
+        _add(a, i, b, j, operation.plain)
     elif b[j, 0] != 0:
-        if a[i, 0] == 0 or (_compared(b, j, a, i, ranks) > 0) == (operation == GREATEST):
+        if a[i, 0] == 0 or (_compared(b, j, a, i, operation.ranks) > 0) == (operation.kind == GREATEST):
             for word in range(1, a.shape[1]):
                 a[i, word] = b[j, word]
         a[i, 0] += b[j, 0]
+
+
+@inlined
+def add(a: Int64s, i: int, b: Int64s, j: int, plain: int) -> None:
+    """Add row j of b to row i of a; for sums."""
+    if a.shape[1] == 2:
+        a[i, 0] += b[j, 0]
+        a[i, 1] += b[j, 1]
+    else:
+        _add(a, i, b, j, plain)
 
 
 @compiled

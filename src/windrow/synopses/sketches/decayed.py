@@ -26,6 +26,14 @@ class Faded(NamedTuple):
     average: Floats
 
 
+class Totals(NamedTuple):
+    """Of each group its faded sum and count at the time of its newest element, for a compiled loop."""
+
+    sum: Floats
+    weight: Floats
+    time: Int64s
+
+
 class Decayed:
     """Faded aggregates of groups; the half-life is in ticks."""
 
@@ -42,18 +50,18 @@ class Decayed:
     def insert(self, group: Int64s, time: Int64s, value: Floats) -> None:
         """Elements in the order of time; nulls are left out by the caller."""
         self._groups.reserve(int(group.max()) + 1 if len(group) else 0)
-        _insert(group, time, value, self.half_life, *self._arrays)
+        _insert(group, time, value, self.half_life, self._totals)
 
     def lookup(self, group: Int64s, now: int) -> Faded:
         """The aggregates of groups at a time that is not before their newest elements."""
-        return Faded(*_lookup(group, now, self.half_life, *self._arrays))
+        return Faded(*_lookup(group, now, self.half_life, self._totals))
 
     def forget(self, group: Int64s) -> None:
         self._groups.clear(group[group < len(self._groups["time"])])
 
     @property
-    def _arrays(self) -> tuple[Floats, Floats, Int64s]:
-        return self._groups["sum"], self._groups["count"], self._groups["time"]
+    def _totals(self) -> Totals:
+        return Totals(self._groups["sum"], self._groups["count"], self._groups["time"])
 
     def snapshot(self, known: Container[str]) -> Snapshot:
         return self._groups.snapshot(known)
@@ -63,9 +71,8 @@ class Decayed:
 
 
 @compiled
-def _insert(
-    group: Int64s, times: Int64s, value: Floats, half_life: int, sum: Floats, count: Floats, time: Int64s
-) -> None:
+def _insert(group: Int64s, times: Int64s, value: Floats, half_life: int, totals: Totals) -> None:
+    sum, count, time = totals
     for i in range(len(group)):
         g = group[i]
         factor = 2.0 ** -((times[i] - time[g]) / half_life) if count[g] > 0.0 else 0.0
@@ -75,9 +82,8 @@ def _insert(
 
 
 @compiled
-def _lookup(
-    group: Int64s, now: int, half_life: int, sum: Floats, count: Floats, time: Int64s
-) -> tuple[Floats, Floats, Floats]:
+def _lookup(group: Int64s, now: int, half_life: int, totals: Totals) -> tuple[Floats, Floats, Floats]:
+    sum, count, time = totals
     sums, counts = np.zeros(len(group), np.float64), np.zeros(len(group), np.float64)
     averages = np.full(len(group), np.nan)
     for i in range(len(group)):

@@ -34,6 +34,16 @@ class Estimates(NamedTuple):
     most: Int64s
 
 
+class Buckets(NamedTuple):
+    """Buckets by group and size, in rings, for a compiled loop; `ones` and `others` are the fewest there are."""
+
+    ones: int
+    others: int
+    times: Int64s
+    start: Int64s
+    held: Int64s
+
+
 class ExponentialHistogram:
     """COUNT and SUM of each group within `error`, relative."""
 
@@ -63,12 +73,12 @@ class ExponentialHistogram:
             raise WindrowError("negative values are not summed within an error", "write SUM for the exact sum")
         self._number += 1
         self._reserve(group, weights)
-        _insert(group, time, weights, self._ones, self._others, self.times, self.start, self.count)
+        _insert(group, time, weights, self._buckets)
 
     def expire_until(self, time: int) -> None:
         """Windows that begin before `time` are not asked for any more."""
         self._number += 1
-        _expire(time, self.times, self.start, self.count, self._total)
+        _expire(time, self._buckets, self._total)
 
     def forget(self, group: Int64s) -> None:
         self._number += 1
@@ -77,7 +87,7 @@ class ExponentialHistogram:
 
     def lookup(self, group: Int64s, begin: Int64s) -> Estimates:
         """What groups have had since."""
-        return Estimates(*_lookup(group, begin, self.times, self.start, self.count))
+        return Estimates(*_lookup(group, begin, self._buckets))
 
     def totals(self, groups: int) -> Int64s:
         """What the buckets of each of the first groups hold."""
@@ -85,7 +95,11 @@ class ExponentialHistogram:
 
     def decayed(self, group: Int64s, now: int, power: float, scale: float) -> tuple[Floats, Floats]:
         """Bounds of the sum with each element divided by (1 + age / scale) to a power; of what is kept."""
-        return _decayed(group, now, power, scale, self.times, self.start, self.count)
+        return _decayed(group, now, power, scale, self._buckets)
+
+    @property
+    def _buckets(self) -> Buckets:
+        return Buckets(self._ones, self._others, self.times, self.start, self.count)
 
     def _reserve(self, group: Int64s, weight: Int64s) -> None:
         groups = int(group.max()) + 1
@@ -97,8 +111,8 @@ class ExponentialHistogram:
         levels = max(self.times.shape[1], largest.bit_length() + 1)
         if len(self._total) > len(self.times) or levels > self.times.shape[1]:
             shape = (len(self._total), levels)
-            times, start, count = np.zeros((*shape, self._room), np.int64), np.zeros(shape, np.int64), None
-            count = np.zeros(shape, np.int64)
+            times = np.zeros((*shape, self._room), np.int64)
+            start, count = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
             held, width = self.times.shape[:2]
             times[:held, :width], start[:held, :width], count[:held, :width] = self.times, self.start, self.count
             self.times, self.start, self.count = times, start, count
@@ -117,11 +131,9 @@ class ExponentialHistogram:
 
 
 @compiled
-def insert_one(
-    g: int, now: int, weight: int, ones: int, others: int, times: Int64s, start: Int64s, count: Int64s,
-    carried: Int64s, following: Int64s,
-) -> None:  # fmt: skip
+def insert_one(g: int, now: int, weight: int, buckets: Buckets, carried: Int64s, following: Int64s) -> None:
     """An element as often as its weight says. `carried` has room for times of buckets that go to the next size."""
+    ones, others, times, start, count = buckets
     room, level, older, newer = times.shape[2], 0, 0, weight
     while older + newer > 0:
         least, held = ones if level == 0 else others, count[g, level]
@@ -153,16 +165,15 @@ def insert_one(
 
 
 @compiled
-def _insert(
-    group: Int64s, time: Int64s, weight: Int64s, ones: int, others: int, times: Int64s, start: Int64s, count: Int64s
-) -> None:
-    carried, following = np.empty(2 * ones + 8, np.int64), np.empty(2 * ones + 8, np.int64)
+def _insert(group: Int64s, time: Int64s, weight: Int64s, buckets: Buckets) -> None:
+    carried, following = np.empty(2 * buckets.ones + 8, np.int64), np.empty(2 * buckets.ones + 8, np.int64)
     for i in range(len(group)):
-        insert_one(group[i], time[i], weight[i], ones, others, times, start, count, carried, following)
+        insert_one(group[i], time[i], weight[i], buckets, carried, following)
 
 
 @compiled
-def _expire(until: int, times: Int64s, start: Int64s, count: Int64s, total: Int64s) -> None:
+def _expire(until: int, buckets: Buckets, total: Int64s) -> None:
+    _, _, times, start, count = buckets
     room = times.shape[2]
     for g in range(len(times)):
         for level in range(times.shape[1] - 1, -1, -1):
@@ -173,8 +184,9 @@ def _expire(until: int, times: Int64s, start: Int64s, count: Int64s, total: Int6
 
 
 @compiled
-def lookup_one(g: int, begin: int, times: Int64s, start: Int64s, count: Int64s) -> tuple[int, int]:
+def lookup_one(g: int, begin: int, buckets: Buckets) -> tuple[int, int]:
     """The buckets that reach into a window: what they hold together, and the oldest of them."""
+    _, _, times, start, count = buckets
     room, total, oldest = times.shape[2], 0, 0
     for level in range(times.shape[1]):
         for at in range(count[g, level] - 1, -1, -1):
@@ -186,21 +198,20 @@ def lookup_one(g: int, begin: int, times: Int64s, start: Int64s, count: Int64s) 
 
 
 @compiled
-def _lookup(group: Int64s, begin: Int64s, times: Int64s, start: Int64s, count: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+def _lookup(group: Int64s, begin: Int64s, buckets: Buckets) -> tuple[Int64s, Int64s, Int64s]:
     value, least, most = np.zeros(len(group), np.int64), np.zeros(len(group), np.int64), np.zeros(len(group), np.int64)
     for i in range(len(group)):
-        if group[i] < len(times):
-            total, oldest = lookup_one(group[i], begin[i], times, start, count)
+        if group[i] < len(buckets.times):
+            total, oldest = lookup_one(group[i], begin[i], buckets)
             value[i], most[i] = total - oldest // 2, total
             least[i] = total - oldest + 1 if oldest > 0 else 0
     return value, least, most
 
 
 @compiled
-def _decayed(
-    group: Int64s, now: int, power: float, scale: float, times: Int64s, start: Int64s, count: Int64s
-) -> tuple[Floats, Floats]:
+def _decayed(group: Int64s, now: int, power: float, scale: float, buckets: Buckets) -> tuple[Floats, Floats]:
     """A bucket's elements are not newer than its time, and not older than that of the bucket before it."""
+    _, _, times, start, count = buckets
     least, most = np.zeros(len(group), np.float64), np.zeros(len(group), np.float64)
     room = times.shape[2]
     for i in range(len(group)):

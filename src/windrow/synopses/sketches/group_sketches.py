@@ -14,7 +14,7 @@ import numpy as np
 from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.column import Column, column
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Piece, Snapshot, restore_parts, snapshot_parts
+from windrow.state.snapshot import Part, Parts, Piece, Snapshot
 from windrow.synopses.sketches.decayed import Decayed
 from windrow.synopses.sketches.exponential_histogram import ExponentialHistogram
 from windrow.types import DOUBLE, DecimalType, Type
@@ -43,7 +43,7 @@ class GroupSketch(Protocol):
     def restore(self, pieces: Mapping[str, Piece]) -> None: ...
 
 
-class HistogramSketch:
+class HistogramSketch(Parts):
     """COUNT, or with `sums` SUM of whole numbers, within an error.
 
     Windows with a negative value have no sum, nor those with values that add up to more than 2^61: it is null until the
@@ -89,11 +89,8 @@ class HistogramSketch:
         self._buckets.forget(group)
         self._refused.clear(group)
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        return snapshot_parts({"buckets": self._buckets, "refused": self._refused}, known)
-
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        restore_parts({"buckets": self._buckets, "refused": self._refused}, pieces)
+    def parts(self) -> Mapping[str, Part]:
+        return {"buckets": self._buckets, "refused": self._refused}
 
 
 class Fading(enum.Enum):
