@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from support.local_runs import table_of
-from support.shard_runs import ShardsInProcess
+from support.shard_runs import ShardsInProcess, files_naming_modules
 from support.sql_oracle import Row, normal_row
 from windrow.runtime.local import LocalEngine
 from windrow.types import Type
@@ -118,6 +118,7 @@ class OnShards:
             for name in setup.ending:
                 engine.end(name)
             engine.run()
+            assert not files_naming_modules(engine.place)
             refreshes = [query.refreshes()] if query.slide is not None else []
             return outcome_of(engine, query, setup, refreshes)
         finally:

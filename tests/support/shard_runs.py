@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -33,6 +34,7 @@ class ShardsInProcess(ShardedEngine):
     ) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="windrow-")
         super().__init__(Driver(checkpoint or self._scratch.name, shards, clock=clock))
+        self.place = Path(checkpoint or self._scratch.name)
         self._forgetful, self._tasks = forgetful, tasks
         self._waiting: list[tuple[str, pa.Table]] = []
 
@@ -71,6 +73,12 @@ class ShardsInProcess(ShardedEngine):
             return in_process([packed(rows[task :: self._tasks]) for task in range(self._tasks)], spec, self._forgetful)
 
         return job
+
+
+def files_naming_modules(checkpoint: Path) -> list[str]:
+    """The files of a checkpoint that name a module of ours."""
+    paths = (path for path in checkpoint.rglob("*") if path.is_file())
+    return [str(path) for path in paths if b"windrow." in path.read_bytes()]
 
 
 def packed(rows: Sequence[tuple[str, pa.Table]]) -> pa.RecordBatch:

@@ -107,13 +107,19 @@ def test_what_is_in_memory_can_be_lost_at_any_time(tmp_path: Path) -> None:
         assert over_time(kept[name].changes()) == over_time(lost[name].changes())
 
 
-@pytest.mark.parametrize("field, value", [("format", 1), ("windrow", "0.0.1")])
+@pytest.mark.parametrize("field, value", [("format", 3), ("windrow", "0.0.1")])
 def test_a_checkpoint_of_another_version_is_refused(tmp_path: Path, field: str, value: object) -> None:
     stepped(an_engine(tmp_path), range(2))
     described = tmp_path / "windrow" / "format"
-    described.write_text(json.dumps({**json.loads(described.read_text()), field: value}))
-    with pytest.raises(CheckpointError, match="the checkpoint was written by Windrow"):
+    written = {**json.loads(described.read_text()), field: value}
+    described.write_text(json.dumps(written))
+    with pytest.raises(CheckpointError) as caught:
         an_engine(tmp_path)
+    assert caught.value.message == (
+        f"the checkpoint has format {written['format']}, of Windrow {written['windrow']}; "
+        f"this is Windrow {checkpoints.VERSION}, which reads and writes format {checkpoints.FORMAT}"
+    )
+    assert caught.value.hint == "run it with the version that wrote it, or start with an empty checkpoint"
     described.write_text("{")
     with pytest.raises(CheckpointError, match="format of the checkpoint is damaged"):
         an_engine(tmp_path)

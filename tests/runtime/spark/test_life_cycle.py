@@ -21,7 +21,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import windrow
+from windrow.clock import ManualClock
 from windrow.errors import WindrowError
+from windrow.runtime.spark.engine import SparkEngine
 from windrow.runtime.spark.scratch import Scratch
 from windrow.units import SECOND
 
@@ -89,8 +91,7 @@ def test_a_run_of_files_beside_an_endless_source(spark: SparkSession, tmp_path: 
     """
 
     def interrupted_run(wanted: int) -> int:
-        engine = windrow.connect(spark=spark, checkpoint=str(tmp_path / "checkpoint"))
-        engine._rows_a_batch = 2_000
+        engine = windrow.connect(spark=spark, checkpoint=str(tmp_path / "checkpoint"), rows_a_batch=2_000)
         engine.resume(statements)
 
         def interrupt() -> None:
@@ -114,22 +115,40 @@ def test_a_run_of_files_beside_an_endless_source(spark: SparkSession, tmp_path: 
 
 
 def test_answers_expire_without_input(spark: SparkSession, tmp_path: Path) -> None:
-    engine = windrow.connect(spark=spark, checkpoint=str(tmp_path))
+    clock = ManualClock(100 * SECOND)
+    engine = SparkEngine(spark, checkpoint=str(tmp_path), clock=clock)
+    ticks = recorded_ticks(engine)
     engine.sql("CREATE STREAM s (ts TIMESTAMP, k INT) TIMESTAMP BY ts HEARTBEAT 1 SECOND")
     query = engine.query("SELECT k FROM s [RANGE 3 SECONDS]")
     engine.start()
-    now = int(time.time())
-    engine.push("s", rows(now))
-    while engine.watermark <= (now + 3) * SECOND:
+    engine.push("s", rows(100))
+    while engine.status()["streams"].get("s", {"rows": 0})["rows"] == 0:
+        assert not engine.wait(0.1)
+    clock.advance(4 * SECOND)
+    while engine.watermark <= 103 * SECOND:
         assert not engine.wait(0.1)
     assert query.answer().num_rows == 0
     (change,) = query.changes().to_pylist()
-    assert (change["_ts"].timestamp(), change["_exp"].timestamp()) == (now, now + 3)
-    time.sleep(2.5)
-    quiet = engine.status()["batch"]
-    time.sleep(2.5)
-    assert engine.status()["batch"] == quiet, "nothing can change any more, so no micro-batch is made"
+    assert (change["_ts"].timestamp(), change["_exp"].timestamp()) == (100, 103)
+    clock.advance(60 * SECOND)
+    asked, quiet = len(ticks), engine.status()["batch"]
+    while len(ticks) < asked + 3:
+        assert not engine.wait(0.1)
+    assert not any(ticks[asked:]) and engine.status()["batch"] == quiet, "nothing can change any more"
     engine.close()
+
+
+def recorded_ticks(engine: SparkEngine) -> list[bool]:
+    """Whether a micro-batch was due, each time that the engine looked."""
+    batches, found = engine._driver.batches, list[bool]()
+    tick = batches.tick
+
+    def recorded() -> bool:
+        found.append(tick())
+        return found[-1]
+
+    batches.tick = recorded  # type: ignore[method-assign]
+    return found
 
 
 def test_what_fails_in_the_background_is_told_by_the_next_call(spark: SparkSession, tmp_path: Path) -> None:

@@ -6,19 +6,18 @@ manifest is a mapping from names of pieces to addresses. The folder may be on an
 
 from __future__ import annotations
 
-import io
 import pickle
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import cloudpickle
 import pyarrow as pa
 import pyarrow.fs
 
 from windrow.batch import Dictionary
 from windrow.errors import CheckpointError
+from windrow.runtime.shards.storage.codec import decode_piece, encode_piece
 from windrow.runtime.shards.storage.disk_cache import CACHE
 
 
@@ -155,9 +154,8 @@ def piece_to_bytes(piece: object) -> bytes:
 def buffers_of(piece: object) -> list[memoryview]:
     """What is not an array first, then the arrays."""
     buffers: list[pickle.PickleBuffer] = []
-    header = io.BytesIO()
-    _Pickler(header, 5, buffer_callback=buffers.append).dump(piece)
-    return [memoryview(header.getvalue()), *(memoryview(buffer.raw()) for buffer in buffers)]
+    header = encode_piece(piece, buffers.append)
+    return [memoryview(header), *(memoryview(buffer.raw()) for buffer in buffers)]
 
 
 def piece_from_bytes(content: bytes, dictionary: Dictionary) -> Any:
@@ -166,18 +164,4 @@ def piece_from_bytes(content: bytes, dictionary: Dictionary) -> Any:
     for length in pickle.loads(content[4:start]):
         parts.append(view[start : start + length])
         start += length
-    return _Unpickler(io.BytesIO(parts[0]), dictionary, parts[1:]).load()
-
-
-class _Pickler(cloudpickle.Pickler):  # type: ignore[misc] # states may be of the user's own classes
-    def persistent_id(self, value: Any) -> str | None:
-        return "dictionary" if isinstance(value, Dictionary) else None
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, dictionary: Dictionary, buffers: list[memoryview]) -> None:
-        super().__init__(file, buffers=buffers)
-        self._dictionary = dictionary
-
-    def persistent_load(self, which: Any) -> Dictionary:
-        return self._dictionary
+    return decode_piece(parts[0], parts[1:], dictionary)

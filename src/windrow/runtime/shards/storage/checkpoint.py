@@ -17,7 +17,6 @@ leaves behind with the next one, and what died unfinished by a sweep at every st
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import pickle
@@ -36,9 +35,10 @@ from windrow.runtime.progress import Progress
 from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion, plan_to_bytes
 from windrow.runtime.shards.running import Metric, RunningPlan
 from windrow.runtime.shards.storage.bundles import RESTORE, Address, Folder
+from windrow.runtime.shards.storage.codec import decoded, encoded
 from windrow.runtime.shards.storage.manifests import read_manifest
 
-FORMAT = 3
+FORMAT = 4
 VERSION = version("windrow")
 KEPT_BATCHES = 1_000
 SWEPT_EVERY = 100  # batches
@@ -96,8 +96,8 @@ class Checkpoint:
             raise CheckpointError("format of the checkpoint is damaged", RESTORE) from None
         if written[:2] != (FORMAT, VERSION):
             raise CheckpointError(
-                f"the checkpoint was written by Windrow {written[1]} (format {written[0]}), "
-                f"this is {VERSION} (format {FORMAT})",
+                f"the checkpoint has format {written[0]}, of Windrow {written[1]}; "
+                f"this is Windrow {VERSION}, which reads and writes format {FORMAT}",
                 "run it with the version that wrote it, or start with an empty checkpoint",
             )
         if shards not in (None, written[2]):
@@ -106,12 +106,13 @@ class Checkpoint:
 
     def register(self, aggregate: UserAggregate) -> None:
         """Keep an aggregate of the user's own; everything else that is written has its name only."""
-        self._write(f"aggregates/{aggregate.name}", cloudpickle.dumps(aggregate))
+        self._write(f"aggregates/{aggregate.name}", (aggregate.declared, cloudpickle.dumps(aggregate.functions)))
         self.aggregates[aggregate.name] = aggregate
 
     def recovered_aggregates(self) -> dict[str, UserAggregate]:
         for name in self.folder.names("aggregates"):
-            self.aggregates[name] = pickle.loads(self._read(f"aggregates/{name}"))
+            (name, arguments, result, *declared), functions = self._read(f"aggregates/{name}")
+            self.aggregates[name] = UserAggregate(name, arguments, result, pickle.loads(functions), *declared)
         return self.aggregates
 
     def log_statement(self, number: int, statement: object) -> None:
@@ -214,10 +215,8 @@ class Checkpoint:
         return found
 
     def _write(self, name: str, content: object) -> None:
-        written = io.BytesIO()
-        _Pickler(written, 5).dump(content)
-        pickled = written.getvalue()
-        self.folder.write(name, zlib.crc32(pickled).to_bytes(4, "little") + pickled)
+        written = encoded(content)
+        self.folder.write(name, zlib.crc32(written).to_bytes(4, "little") + written)
 
     def _read(self, name: str) -> Any:
         try:
@@ -226,23 +225,7 @@ class Checkpoint:
             raise CheckpointError(f"{name} of the checkpoint cannot be read: {error}", RESTORE) from None
         if zlib.crc32(content[4:]) != int.from_bytes(content[:4], "little"):
             raise CheckpointError(f"{name} of the checkpoint is damaged", RESTORE)
-        return _Unpickler(io.BytesIO(content[4:]), self.aggregates).load()
-
-
-class _Pickler(pickle.Pickler):
-    """An aggregate of the user's own is one thing, wherever it is called."""
-
-    def persistent_id(self, value: Any) -> str | None:
-        return value.name if isinstance(value, UserAggregate) else None
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, aggregates: Mapping[str, UserAggregate]) -> None:
-        super().__init__(file)
-        self._aggregates = aggregates
-
-    def persistent_load(self, which: Any) -> UserAggregate:
-        return self._aggregates[which]
+        return decoded(content[4:], self.aggregates)
 
 
 def _emitted(record: Commit) -> set[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 import zlib
 from dataclasses import dataclass, field
 
 from windrow.errors import CheckpointError
 from windrow.runtime.shards.batch_spec import ShardVersion
 from windrow.runtime.shards.storage.bundles import RESTORE, Address, Folder
+from windrow.runtime.shards.storage.codec import decoded, encoded
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class StateManifest:
 
 def write_manifest(folder: Folder, name: str, manifest: StateManifest) -> tuple[str, int]:
     """The file, and its checksum."""
-    content = pickle.dumps(manifest, protocol=5)
+    content = encoded(manifest)
     folder.write(name, content)
     return name, zlib.crc32(content)
 
@@ -46,5 +46,5 @@ def read_manifest(folder: Folder, version: ShardVersion) -> StateManifest:
         raise CheckpointError(f"{version.manifest} of the checkpoint cannot be read: {error}", RESTORE) from None
     if zlib.crc32(content) != version.checksum:
         raise CheckpointError(f"{version.manifest} of the checkpoint is damaged", RESTORE)
-    manifest: StateManifest = pickle.loads(content)
+    manifest: StateManifest = decoded(content)
     return manifest

@@ -1,0 +1,114 @@
+"""How values are written: as pickles in which classes of ours go by stable names, and dataclasses by their fields.
+
+So nothing on disk names a module of ours, and what is remembered on an object besides its fields is left out. What the
+user's own code consists of goes through cloudpickle. Invariant: `decoded(encoded(x)) == x`.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any
+
+import cloudpickle
+
+from windrow.batch import Dictionary
+from windrow.plan.user_aggregate import UserAggregate
+from windrow.runtime.shards.storage.stable_names import classes, names
+
+_OURS = "windrow."
+_DICTIONARY = "dictionary"  # of the shard, which is written beside its state
+_AGGREGATE = "aggregate "  # one of the user's own, by its name: it is one thing, wherever it is called
+
+
+def _persistent_id(value: object) -> str | None:
+    """What stands for a class of ours, an aggregate of the user's own, or the dictionary of a shard."""
+    if isinstance(value, type):
+        return names().get(value)
+    if isinstance(value, UserAggregate):
+        return _AGGREGATE + value.name
+    return _DICTIONARY if isinstance(value, Dictionary) else None
+
+
+def _by_fields(value: object) -> Any:
+    """How to write a dataclass of ours: by its fields."""
+    kind = type(value)
+    if kind not in names() or not is_dataclass(kind):
+        return NotImplemented
+    return copyreg.__newobj__, (kind,), {name: getattr(value, name) for name in _fields(kind)}  # type: ignore[attr-defined]
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+class _RecordPickler(pickle.Pickler):
+    """For what consists of classes of ours alone."""
+
+    def persistent_id(self, value: Any) -> str | None:
+        found = _persistent_id(value)
+        is_ours = isinstance(value, type) and value.__module__.startswith(_OURS)
+        assert found is not None or not is_ours, f"{value} has no stable name"
+        return found
+
+    def reducer_override(self, value: Any) -> Any:
+        return _by_fields(value)
+
+
+class _PiecePickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """For state, which may be of the user's own classes."""
+
+    def persistent_id(self, value: Any) -> str | None:
+        return _persistent_id(value)
+
+    def reducer_override(self, value: Any) -> Any:
+        reduced = _by_fields(value)
+        return super().reducer_override(value) if reduced is NotImplemented else reduced
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(
+        self,
+        content: bytes | memoryview,
+        aggregates: Mapping[str, UserAggregate],
+        dictionary: Dictionary | None = None,
+        buffers: list[memoryview] | None = None,
+    ) -> None:
+        super().__init__(io.BytesIO(content), buffers=buffers or ())
+        self._aggregates = aggregates
+        self._dictionary = dictionary
+
+    def persistent_load(self, name: Any) -> object:
+        if name == _DICTIONARY:
+            return self._dictionary
+        if name.startswith(_AGGREGATE):
+            return self._aggregates[name.removeprefix(_AGGREGATE)]
+        return classes()[name]
+
+
+def encoded(record: object) -> bytes:
+    """A record of the checkpoint; arrays are written in place."""
+    written = io.BytesIO()
+    _RecordPickler(written, 5).dump(record)
+    return written.getvalue()
+
+
+def decoded(content: bytes, aggregates: Mapping[str, UserAggregate] | None = None) -> Any:
+    """A record; `aggregates` are those of the user's own that it may name."""
+    return _Unpickler(content, aggregates or {}).load()
+
+
+def encode_piece(piece: object, add_buffer: Callable[[pickle.PickleBuffer], object]) -> bytes:
+    """A piece of state without its arrays, which are handed over one by one as they are."""
+    header = io.BytesIO()
+    _PiecePickler(header, 5, buffer_callback=add_buffer).dump(piece)
+    return header.getvalue()
+
+
+def decode_piece(header: memoryview, buffers: list[memoryview], dictionary: Dictionary) -> Any:
+    return _Unpickler(header, {}, dictionary, buffers).load()
