@@ -13,6 +13,8 @@ that nobody used any more has fewer slots than codes: then every slot has a code
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,16 +56,14 @@ class Dictionary:
         offsets = np.frombuffer(plain.buffers()[1], np.int64, len(plain) + 1, plain.offset * 8)
         data = plain.buffers()[2]
         content = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
-        eights, codes = _eights(content), np.zeros(len(plain), np.int32)
+        given, codes = _Strings(content, _eights(content), offsets), np.zeros(len(plain), np.int32)
         nulls = np.asarray(plain.is_null()) if plain.null_count else np.zeros(len(plain), np.bool_)
         done = 0
         while done < len(plain):
             share = max(1, min(len(plain) - done, self._count))
             self._reserve(share, int(offsets[done + share] - offsets[done]))
-            done, self._count = _encode(
-                content, eights, offsets, nulls, done,
-                self._bytes, _eights(self._bytes), self._offsets, self._table, self._count, codes,
-            )  # fmt: skip
+            strings = _Strings(self._bytes, _eights(self._bytes), self._offsets)
+            done, self._count = _encode(given, nulls, done, strings, self._table, self._count, codes)
         if self._codes is not None:
             self._give_codes()
             codes = self._codes[codes]
@@ -171,6 +171,14 @@ def _eights(content: Array) -> UInt64s:
     return words
 
 
+class _Strings(NamedTuple):
+    """Strings one after the other: their bytes, the same as words from each byte on, and where each begins."""
+
+    content: Array
+    eights: UInt64s
+    offsets: Int64s
+
+
 @inlined
 def _short(eights: UInt64s, start: int, length: int) -> int:
     """Fewer than eight bytes as a word, zeros above them."""
@@ -218,19 +226,10 @@ def _same(a: UInt64s, start: int, length: int, b: UInt64s, other: int) -> bool:
 
 @compiled
 def _encode(
-    content: Array,
-    eights: UInt64s,
-    starts: Int64s,
-    nulls: Array,
-    first: int,
-    kept: Array,
-    kept_eights: UInt64s,
-    offsets: Int64s,
-    table: Int32s,
-    count: int,
-    codes: Int32s,
+    given: _Strings, nulls: Array, first: int, kept: _Strings, table: Int32s, count: int, codes: Int32s
 ) -> tuple[int, int]:
     """Encode from row `first` on until there is no room for another string: the row reached, and the count."""
+    eights, starts, offsets = given.eights, given.offsets, kept.offsets
     mask = len(table) - 1
     for i in range(first, len(codes)):
         if nulls[i]:
@@ -241,16 +240,16 @@ def _encode(
             known = table[place] - 1
             if known < 0:
                 full = 2 * count >= len(table) or count + 1 >= len(offsets)
-                if full or offsets[count] + end - start > len(kept):
+                if full or offsets[count] + end - start > len(kept.content):
                     return i, count
-                kept[offsets[count] : offsets[count] + end - start] = content[start:end]
+                kept.content[offsets[count] : offsets[count] + end - start] = given.content[start:end]
                 offsets[count + 1] = offsets[count] + end - start
                 count += 1
                 table[place] = count
                 codes[i] = count - 1
                 break
             length = offsets[known + 1] - offsets[known]
-            if length == end - start and _same(eights, start, length, kept_eights, offsets[known]):
+            if length == end - start and _same(eights, start, length, kept.eights, offsets[known]):
                 codes[i] = known
                 break
             place = (place + 1) & mask

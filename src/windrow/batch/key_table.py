@@ -13,6 +13,8 @@ are asked for before the first of them is needed, and memory answers them side b
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from windrow.batch.arrays import Array, Bools, Int64s, UInt64s, grown
@@ -24,6 +26,22 @@ _ID = 0xFFFFFFFF  # the half of a slot that holds the id
 _IDS, _FREE = 0, 1  # places in `_tally`: ids ever given out, ids waiting to be used again
 _FULL = 1.6  # slots a key, at least
 _BLOCK = 64  # keys whose slots are asked for together
+
+
+class _Table(NamedTuple):
+    """A table as kernels take it: places of keys by hash, the words of keys by id, ids that are free, and how many."""
+
+    slots: UInt64s
+    words: UInt64s
+    free: Int64s
+    tally: Int64s
+
+
+class _Interned(NamedTuple):
+    """The ids of keys, and the rows of those that are new."""
+
+    ids: Int64s
+    new: Int64s
 
 
 class KeyTable:
@@ -57,7 +75,8 @@ class KeyTable:
         while done < len(words):
             # Room for a share of the rows at a time: most keys are old, and a table in the cache is fast.
             self._reserve(len(self) + max(_SMALLEST, min(len(words) - done, len(self))), words.shape[1])
-            done, count = _intern(words, done, self._slots, self._words, self._free, self._tally, ids, new, count)
+            table = _Table(self._slots, self._words, self._free, self._tally)
+            done, count = _intern(words, done, table, _Interned(ids, new), count)
         return ids, new[:count]
 
     def find(self, words: UInt64s) -> Int64s:
@@ -147,10 +166,13 @@ def _holds(slot: int, code: int, words: UInt64s, row: int, table: UInt64s) -> bo
 
 
 @inlined
-def _ask(words: UInt64s, first: int, last: int, slots: UInt64s, table: UInt64s, codes: UInt64s, homes: UInt64s) -> None:
+def _prefetch(
+    words: UInt64s, first: int, last: int, slots: UInt64s, table: UInt64s, codes: UInt64s, homes: UInt64s
+) -> None:
     """The hashes of a block of keys, and what is at the places where searches for them begin.
 
-    The keys that these point to are on their way into the cache then.
+    Touches the cache lines of the keys that these point to, the whole block first. The xor is written out so that LLVM
+    keeps the loads.
     """
     mask = np.uint64(len(slots) - 1)
     for row in range(first, last):
@@ -161,7 +183,7 @@ def _ask(words: UInt64s, first: int, last: int, slots: UInt64s, table: UInt64s, 
     if table.shape[1] > 0:
         for i in range(last - first):
             seen ^= table[max(_id(homes[i]), 0), 0]
-    codes[_BLOCK] = seen  # looked at by nobody, but without it there would be nothing to ask for
+    codes[_BLOCK] = seen
 
 
 @inlined
@@ -175,22 +197,14 @@ def _place_of(code: int, words: UInt64s, row: int, slots: UInt64s, table: UInt64
 
 
 @compiled
-def _intern(
-    words: UInt64s,
-    start: int,
-    slots: UInt64s,
-    table: UInt64s,
-    free: Int64s,
-    tally: Int64s,
-    ids: Int64s,
-    new: Int64s,
-    count: int,
-) -> tuple[int, int]:
+def _intern(words: UInt64s, start: int, into: _Table, found: _Interned, count: int) -> tuple[int, int]:
     """Intern from row `start` on until there is no room for another key: the row reached, and the count of new keys."""
+    slots, table, free, tally = into.slots, into.words, into.free, into.tally
+    ids, new = found.ids, found.new
     codes, homes = np.empty(_BLOCK + 1, np.uint64), np.empty(_BLOCK, np.uint64)
     for first in range(start, len(words), _BLOCK):
         last = min(first + _BLOCK, len(words))
-        _ask(words, first, last, slots, table, codes, homes)
+        _prefetch(words, first, last, slots, table, codes, homes)
         for row in range(first, last):
             code, slot = codes[row - first], homes[row - first]
             if _holds(slot, code, words, row, table):
@@ -220,7 +234,7 @@ def _find(words: UInt64s, slots: UInt64s, table: UInt64s, ids: Int64s) -> None:
     codes, homes = np.empty(_BLOCK + 1, np.uint64), np.empty(_BLOCK, np.uint64)
     for first in range(0, len(words), _BLOCK):
         last = min(first + _BLOCK, len(words))
-        _ask(words, first, last, slots, table, codes, homes)
+        _prefetch(words, first, last, slots, table, codes, homes)
         for row in range(first, last):
             code, slot = codes[row - first], homes[row - first]
             if not _holds(slot, code, words, row, table):

@@ -8,6 +8,7 @@ a quotient of such numbers with all the digits that are asked for, fit into 16 l
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from windrow.batch.arrays import Array, Bools, Floats, Int64s, UInt64s
 from windrow.batch.column import WIDE
 from windrow.batch.compiled import compiled
 
+ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER = range(5)
+_OPERATORS = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "/": DIVIDE, "%": REMAINDER}
 HALF_UP, TRUNCATED, FLOOR, CEILING = range(4)  # ways of rounding; half up is away from zero
 _LIMBS = 16
 _MASK = 0xFFFFFFFF
@@ -55,9 +58,7 @@ def computed(operator: str, a: Array, b: Array, shifts: tuple[int, int], scale: 
     power of ten `scale` (multiplied when it is negative); that and a quotient are rounded half away from zero.
     """
     length = max(len(a), len(b)) if len(a) and len(b) else 0
-    hi, lo, fits = _computed(
-        "+-*/%".index(operator), *_parts(a), *_parts(b), shifts[0], shifts[1], scale, _limbs_of(limit), length
-    )
+    hi, lo, fits = _computed(_OPERATORS[operator], _parts(a), _parts(b), shifts, scale, _limbs_of(limit), length)
     return joined(hi, lo), fits
 
 
@@ -94,9 +95,16 @@ def totals(limbs: Int64s, limit: int) -> tuple[Array, Bools]:
     return averaged(limbs, np.ones(len(limbs), np.int64), 0, limit)
 
 
-def _parts(values: Array) -> tuple[Int64s, UInt64s]:
+class _Halves(NamedTuple):
+    """Numbers of 128 bits."""
+
+    hi: Int64s
+    lo: UInt64s
+
+
+def _parts(values: Array) -> _Halves:
     wide = widened(values)
-    return np.ascontiguousarray(wide["hi"]), np.ascontiguousarray(wide["lo"])
+    return _Halves(np.ascontiguousarray(wide["hi"]), np.ascontiguousarray(wide["lo"]))
 
 
 def _limbs_of(number: int) -> Int64s:
@@ -187,11 +195,16 @@ def _significant(a: Int64s) -> int:
 
 @compiled
 def _divide(a: Int64s, b: Int64s, quotient: Int64s, scratch: Int64s) -> None:
-    """The quotient, with a becoming the remainder; b is not zero. `scratch` has two rows of limbs and one more each."""
+    """The quotient, with a becoming the remainder; b is not zero. `scratch` has two rows of limbs and one more each.
+
+    Knuth, The Art of Computer Programming, volume 2, section 4.3.1, algorithm D; u, v, n, m and j are his.
+    """
     quotient[:] = 0
     n, m = _significant(b), _significant(a)
     if m < n:
         return
+    # D1: both are shifted until the highest bit of the divisor is set. Then a digit that is guessed from the highest
+    # limbs is never too small, and too large by two at most.
     shift = 0
     while (b[n - 1] << shift) < 0x80000000:
         shift += 1
@@ -208,6 +221,7 @@ def _divide(a: Int64s, b: Int64s, quotient: Int64s, scratch: Int64s) -> None:
             u[i] |= a[i - 1] >> (32 - shift)
     second = v[n - 2] if n > 1 else 0
     for j in range(m - n, -1, -1):
+        # D3: guess the digit from two limbs over one, and correct the guess by a third limb.
         head = np.uint64(u[j + n]) << _BITS | np.uint64(u[j + n - 1])
         guess, rest = head // np.uint64(v[n - 1]), head % np.uint64(v[n - 1])
         third = np.uint64(u[j + n - 2]) if n > 1 else np.uint64(0)
@@ -216,6 +230,7 @@ def _divide(a: Int64s, b: Int64s, quotient: Int64s, scratch: Int64s) -> None:
             rest += np.uint64(v[n - 1])
             if rest > _LOW:
                 break
+        # D4: subtract the guessed multiple of the divisor.
         borrow = 0
         for i in range(n):
             product = guess * np.uint64(v[i])
@@ -224,7 +239,7 @@ def _divide(a: Int64s, b: Int64s, quotient: Int64s, scratch: Int64s) -> None:
             borrow = np.int64(product >> _BITS) - (total >> 32)
         total = u[j + n] - borrow
         u[j + n] = total & _MASK
-        if total < 0:
+        if total < 0:  # D6: the guess was one too large after all, so the divisor is added back
             guess -= np.uint64(1)
             carry = 0
             for i in range(n):
@@ -285,29 +300,21 @@ def _rescaled(hi: Int64s, lo: UInt64s, scale: int, rounding: int, limit: Int64s)
 
 @compiled
 def _computed(
-    operator: int,
-    a_hi: Int64s,
-    a_lo: UInt64s,
-    b_hi: Int64s,
-    b_lo: UInt64s,
-    a_shift: int,
-    b_shift: int,
-    scale: int,
-    limit: Int64s,
-    length: int,
+    operator: int, lefts: _Halves, rights: _Halves, shifts: tuple[int, int], scale: int, limit: Int64s, length: int
 ) -> tuple[Int64s, UInt64s, Bools]:
     out_hi, out_lo, fits = np.zeros(length, np.int64), np.zeros(length, np.uint64), np.zeros(length, np.bool_)
     a, b, result = np.empty(_LIMBS, np.int64), np.empty(_LIMBS, np.int64), np.empty(_LIMBS, np.int64)
     divisor, scratch = np.empty(_LIMBS, np.int64), np.empty((2, _LIMBS + 1), np.int64)
     for i in range(length):
-        left, right = min(i, len(a_hi) - 1), min(i, len(b_hi) - 1)
-        negative, other = _load(a_hi[left], a_lo[left], a), _load(b_hi[right], b_lo[right], b)
-        _times_power_of_ten(a, a_shift)
-        _times_power_of_ten(b, b_shift)
-        if operator >= 3 and _significant(b) == 0:
+        left, right = min(i, len(lefts.hi) - 1), min(i, len(rights.hi) - 1)
+        negative = _load(lefts.hi[left], lefts.lo[left], a)
+        other = _load(rights.hi[right], rights.lo[right], b)
+        _times_power_of_ten(a, shifts[0])
+        _times_power_of_ten(b, shifts[1])
+        if operator in (DIVIDE, REMAINDER) and _significant(b) == 0:
             continue
-        if operator < 2:
-            other = other != (operator == 1)
+        if operator in (ADD, SUBTRACT):
+            other = other != (operator == SUBTRACT)
             if negative == other:
                 _add(a, b)
             elif _compare(a, b) >= 0:
@@ -316,16 +323,16 @@ def _computed(
                 _subtract(b, a)
                 a[:] = b
                 negative = other
-        elif operator == 2:
+        elif operator == MULTIPLY:
             _times(a, b, result)
             a[:] = result
             negative = negative != other
         else:
             _divide(a, b, result, scratch)
-            if operator == 3:
+            if operator == DIVIDE:
                 negative = negative != other
                 _finish_quotient(negative, a, b, result, HALF_UP)
-        if operator != 3:
+        if operator != DIVIDE:
             _shift(negative, a, scale, HALF_UP, divisor, result, scratch)
         fits[i] = _compare(a, limit) < 0
         if fits[i]:

@@ -18,7 +18,7 @@ from windrow.batch.batch import Batch
 from windrow.batch.compiled import compiled
 from windrow.batch.key_table import KeyTable
 from windrow.batch.words import words_of
-from windrow.state.chains import EXP, KEY, TS, Found, link, overlapping, unlink
+from windrow.state.chains import EXP, KEY, TS, Asked, Chains, Found, link, overlapping, unlink
 from windrow.state.stored_columns import StoredColumns
 
 _SMALLEST = 64
@@ -93,7 +93,7 @@ class RowArena:
         if self._heads is None:
             self._heads = np.zeros(_SMALLEST, np.int64)
             self._link(self.slots())
-        return overlapping(keys, ts, exp, self._heads, self._rows)
+        return overlapping(Asked(keys, ts, exp), Chains(self._heads, self._rows))
 
     def cancelling(self) -> Int64s:
         """Slots of rows that sum to nothing from now on: same key, row and end, opposite signs. Scans all."""

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from windrow.batch.arrays import Int64s
-from windrow.batch.compiled import compiled
+from windrow.batch.compiled import compiled, inlined
+from windrow.state.linked_slots import Links, put_first, take_out
 
 TS, EXP, KEY, NEXT, PREVIOUS = range(5)  # the fields of a row; the last only where rows leave out of turn
 _BLOCK = 64
@@ -31,47 +32,60 @@ class Found(NamedTuple):
     ends: Int64s
 
 
-def overlapping(
-    keys: Int64s, ts: Int64s, exp: Int64s, heads: Int64s, rows: Int64s, base: int = 0, oldest: int = 0
-) -> Found:
+class Asked(NamedTuple):
+    """What is looked for: keys, and the lifetimes that rows have to overlap."""
+
+    keys: Int64s
+    ts: Int64s
+    exp: Int64s
+
+
+class Chains(NamedTuple):
+    """The rows, and the links to the first of each key."""
+
+    heads: Int64s
+    rows: Int64s
+    base: int = 0
+    oldest: int = 0
+
+
+def overlapping(asked: Asked, chains: Chains) -> Found:
     """The rows with an equal key whose lifetime overlaps [ts, exp), for each thing asked."""
-    parts: list[list[Int64s]] = []
-    position, link, room = 0, 0, max(_SMALLEST, len(keys))
-    while not parts or position < len(keys):
-        arrays = [np.empty(room, np.int64) for _ in Found._fields]
-        position, link, count = _walk(keys, ts, exp, heads, rows, base, oldest, position, link, *arrays)
-        parts.append([array[:count] for array in arrays])
+    parts: list[Found] = []
+    position, link, room = 0, 0, max(_SMALLEST, len(asked.keys))
+    while not parts or position < len(asked.keys):
+        found = Found(*(np.empty(room, np.int64) for _ in Found._fields))
+        position, link, count = _walk(asked, chains, position, link, found)
+        parts.append(Found(*(array[:count] for array in found)))
         room *= 2
     return Found(*(part[0] if len(part) == 1 else np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
+@inlined
+def _prefetch(rows: Int64s, links: Int64s, count: int, base: int, oldest: int) -> None:
+    """Touch the cache lines of the first rows of a whole block of probes.
+
+    The xor is written out so that LLVM keeps the loads.
+    """
+    seen = 0
+    for i in range(count):
+        if links[i] > oldest:
+            seen ^= rows[links[i] - 1 - base, TS]
+    links[_BLOCK] = seen
+
+
 @compiled
-def _walk(
-    keys: Int64s,
-    ts: Int64s,
-    exp: Int64s,
-    heads: Int64s,
-    rows: Int64s,
-    base: int,
-    oldest: int,
-    position: int,
-    pending: int,
-    positions: Int64s,
-    places: Int64s,
-    begins: Int64s,
-    ends: Int64s,
-) -> tuple[int, int, int]:
-    """From a position, and the link in its chain, until the arrays are full: where it stopped, and the pairs found."""
-    count, seen = 0, 0
+def _walk(asked: Asked, chains: Chains, position: int, pending: int, found: Found) -> tuple[int, int, int]:
+    """From a position, and the link in its chain, until there is no room: where it stopped, and the pairs found."""
+    keys, ts, exp = asked.keys, asked.ts, asked.exp
+    heads, rows, base, oldest = chains.heads, chains.rows, chains.base, chains.oldest
+    count = 0
     links = np.empty(_BLOCK + 1, np.int64)
     for first in range(position, len(keys), _BLOCK):
         last = min(first + _BLOCK, len(keys))
         for i in range(first, last):
             links[i - first] = heads[keys[i]] if 0 <= keys[i] < len(heads) else 0
-        for i in range(first, last):
-            if links[i - first] > oldest:
-                seen ^= rows[links[i - first] - 1 - base, TS]
-        links[_BLOCK] = seen  # looked at by nobody, but without it there would be nothing to ask for
+        _prefetch(rows, links, last - first, base, oldest)
         for i in range(first, last):
             link = pending if pending > 0 else links[i - first]
             pending = 0
@@ -79,9 +93,10 @@ def _walk(
                 place = link - 1 - base
                 begin, end = max(ts[i], rows[place, TS]), min(exp[i], rows[place, EXP])
                 if begin < end:
-                    if count == len(positions):
+                    if count == len(found.positions):
                         return i, link, count
-                    positions[count], places[count], begins[count], ends[count] = i, place, begin, end
+                    found.positions[count], found.places[count] = i, place
+                    found.begins[count], found.ends[count] = begin, end
                     count += 1
                 link = rows[place, NEXT]
     return len(keys), 0, count
@@ -101,22 +116,13 @@ def link_in_order(rows: Int64s, first: int, last: int, heads: Int64s, base: int)
 
 @compiled
 def link(slots: Int64s, rows: Int64s, heads: Int64s) -> None:
+    links = Links(rows[:, NEXT], rows[:, PREVIOUS])
     for slot in slots:
-        head = heads[rows[slot, KEY]]
-        rows[slot, NEXT] = head
-        rows[slot, PREVIOUS] = 0
-        if head > 0:
-            rows[head - 1, PREVIOUS] = slot + 1
-        heads[rows[slot, KEY]] = slot + 1
+        put_first(slot, heads, rows[slot, KEY], links)
 
 
 @compiled
 def unlink(slots: Int64s, rows: Int64s, heads: Int64s) -> None:
+    links = Links(rows[:, NEXT], rows[:, PREVIOUS])
     for slot in slots:
-        after, before = rows[slot, NEXT], rows[slot, PREVIOUS]
-        if after > 0:
-            rows[after - 1, PREVIOUS] = before
-        if before > 0:
-            rows[before - 1, NEXT] = after
-        else:
-            heads[rows[slot, KEY]] = after
+        take_out(slot, heads, rows[slot, KEY], links)

@@ -10,6 +10,8 @@ order; one whose state is absent is not in the table. The root of a group has th
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from windrow.aggregates.user.user_functions import ABSENT, States, UserFunctions
@@ -78,10 +80,9 @@ class Numbers:
         self.of_group.reserve(groups)
         self.tally.reserve(2)
         self.chains.reserve(int(self.tally["count"][0]) + len(value))
-        _change(
-            group, value, coming, going, self.of_value["number"], self.of_group["used"], self.of_group["free"],
-            self.chains["number"], self.chains["next"], self.tally["count"],
-        )  # fmt: skip
+        chains = _Chains(self.of_group["free"], self.chains["number"], self.chains["next"], self.tally["count"])
+        moves = _Moves(group, value, coming, going)
+        _change(moves, self.of_value["number"], self.of_group["used"], chains)
 
     def heights(self, group: Int64s) -> Int64s:
         """The levels that a group's tree has above its leaves."""
@@ -89,19 +90,28 @@ class Numbers:
         return np.where(used > 0, np.frexp(used.astype(np.float64))[1], 0).astype(np.int64)
 
 
+class _Moves(NamedTuple):
+    """Values of groups, and which of them come and go."""
+
+    group: Int64s
+    value: Int64s
+    coming: Array
+    going: Array
+
+
+class _Chains(NamedTuple):
+    """Free numbers: by group the first link, by link its number and the next link, and the links not in use."""
+
+    first: Int64s
+    number: Int64s
+    following: Int64s
+    tally: Int64s
+
+
 @compiled
-def _change(
-    group: Int64s,
-    value: Int64s,
-    coming: Array,
-    going: Array,
-    number: Int64s,
-    used: Int64s,
-    free: Int64s,
-    chain_number: Int64s,
-    chain_next: Int64s,
-    tally: Int64s,
-) -> None:
+def _change(moves: _Moves, number: Int64s, used: Int64s, chains: _Chains) -> None:
+    group, value, coming, going = moves.group, moves.value, moves.coming, moves.going
+    free, chain_number, chain_next, tally = chains.first, chains.number, chains.following, chains.tally
     for i in range(len(value)):
         g, v = group[i], value[i]
         if going[i]:

@@ -218,8 +218,8 @@ def _turned(state: PresenceState, turns: Turns, like: Batch, wanted: bool) -> Ba
 
 
 @inlined
-def _asked(keys: Int64s, first: int, counts: Int64s) -> int:
-    """The counts of a block of keys on their way into the cache, all at once; what comes back means nothing."""
+def _prefetch(keys: Int64s, first: int, counts: Int64s) -> int:
+    """Touch the cache lines of the counts of a whole block of keys; what comes back means nothing."""
     seen = 0
     for i in range(first, min(first + _BLOCK, len(keys))):
         seen ^= counts[keys[i]]
@@ -242,7 +242,7 @@ def _swept(
         first = event
         while event < len(time) and time[event] == now:
             if event % _BLOCK == 0:
-                seen ^= _asked(key, event, counts)
+                seen ^= _prefetch(key, event, counts)
             counts[key[event]] += 2 * change[event]
             event += 1
         for i in range(first, event):
@@ -253,8 +253,8 @@ def _swept(
                 count += 1
         while row < len(ts) and ts[row] == now:
             if row % _BLOCK == 0:
-                seen ^= _asked(ids, row, counts)
+                seen ^= _prefetch(ids, row, counts)
             present[row] = counts[ids[row]] & 1 == 1
             row += 1
-    keys[len(key)] = seen  # looked at by nobody, but without it there would be nothing to ask for
+    keys[len(key)] = seen  # the xor is written out so that LLVM keeps the loads
     return keys[:count], times[:count], turned[:count], present

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,7 +63,7 @@ class DistinctStar:
         ids = state.values.intern(rows.columns, len(rows))
         state.ends.reserve(state.values.capacity)
         due = state.results.expire_until(segment.end - 1).keys
-        return _told(state, rows, ids, due, segment)
+        return _results(state, rows, ids, due, segment)
 
 
 class DistinctNaiveState(DistinctStarState):
@@ -96,33 +97,42 @@ class DistinctNaive:
         shown, youngest = state.ends["shown"], state.ends["auxiliary"]
         positions, duplicates = state.input.probe(due, shown[due], np.full(len(due), FOREVER, np.int64))
         np.maximum.at(youngest, due[positions], duplicates.exp)
-        output = _told(state, rows, ids, due, segment)
+        output = _results(state, rows, ids, due, segment)
         youngest[ids] = shown[ids]  # found in the input when it is needed
         state.input.insert(ids, rows.with_columns(()))
         state.input.drop_until(segment.end - 1)
         return output
 
 
-def _told(state: DistinctStarState, rows: Batch, ids: Int64s, due: Int64s, segment: Segment) -> Batch:
+def _results(state: DistinctStarState, rows: Batch, ids: Int64s, due: Int64s, segment: Segment) -> Batch:
     """The results of a segment, from new rows and from results that end in it."""
-    present, shown, auxiliary = (state.ends[name] for name in ("present", "shown", "auxiliary"))
-    found = _replace(rows.ts, rows.exp, ids, due, segment.end, present, shown, auxiliary)
-    columns = state.values.columns(found[0]) if len(found[0]) else rows.slice(0, 0).columns
-    output = inserts(columns, found[1], found[2])
+    values = _Values(state.ends["present"], state.ends["shown"], state.ends["auxiliary"])
+    found, begins, ends = _replace(rows.ts, rows.exp, ids, due, segment.end, values)
+    columns = state.values.columns(found) if len(found) else rows.slice(0, 0).columns
+    output = inserts(columns, begins, ends)
     waiting = output.exp >= segment.end
-    state.results.insert(found[0][waiting], output.take(waiting).with_columns(()))
+    state.results.insert(found[waiting], output.take(waiting).with_columns(()))
     touched = np.concatenate([ids, due])
-    gone = touched[shown[touched] < segment.end]
+    gone = touched[values.shown[touched] < segment.end]
     state.values.forget(gone)
     state.ends.clear(gone)
     return output.sorted_by_time()
 
 
+class _Values(NamedTuple):
+    """By value: whether it has a result, until when it is shown, and the end of the row that would replace it."""
+
+    present: Bools
+    shown: Int64s
+    auxiliary: Int64s
+
+
 @compiled
 def _replace(
-    ts: Int64s, exp: Int64s, ids: Int64s, due: Int64s, until: int, present: Bools, shown: Int64s, auxiliary: Int64s
+    ts: Int64s, exp: Int64s, ids: Int64s, due: Int64s, until: int, values: _Values
 ) -> tuple[Int64s, Int64s, Int64s]:
     """The results of a segment: value id, ts, exp. Each row is shown at most once."""
+    present, shown, auxiliary = values.present, values.shown, values.auxiliary
     count = 0
     room = 2 * len(ids) + 2 * len(due)
     found, begins, ends = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)

@@ -9,7 +9,7 @@ Rows are numbered in the order of the stream, from 0. A tuple enters when one ro
     RANGE T SLIDE M ROWS   enters with the last row of i's group of M, leaves with the first such row T or more after it
 
 A tuple that enters and leaves at the same instant is never seen. Ends that fall into the segment are written into the
-tuple; the others are told later by negative tuples: the pattern is strict. Costs a constant a row.
+tuple; the others come later as negative tuples: the pattern is strict. Costs a constant a row.
 """
 
 from __future__ import annotations
@@ -46,35 +46,40 @@ class CountWindowState(Parts):
     def seen(self) -> int:
         return int(self.counters["value"][_SEEN])
 
-    def count(self, rows: int) -> None:
+    def arrive(self, rows: Batch) -> int:
+        """Rows come and wait; the number of the first that waits."""
         self.counters.reserve(1)
-        self.counters["value"][_SEEN] += rows
+        self.counters["value"][_SEEN] += len(rows)
+        self.waiting.push(rows)
+        return self.seen - len(self.waiting)
 
     def parts(self) -> Mapping[str, Part]:
         return {"waiting": self.waiting, "inside": self.inside, "counters": self.counters}
 
 
+class CountsRows:
+    """What windows counted in rows have in common."""
+
+    def fresh_state(self) -> CountWindowState:
+        return CountWindowState()
+
+
 @dataclass(frozen=True)
-class RowsWindow:
+class RowsWindow(CountsRows):
     """ROWS N, ROWS FROM a TO b AGO, and both with SLIDE M ROWS."""
 
     count: int
     ago: int = 0
     slide: int = 1
 
-    def fresh_state(self) -> CountWindowState:
-        return CountWindowState()
-
     def step(self, state: CountWindowState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
         if not len(rows):
             return rows
         before = state.seen
-        state.count(len(rows))
-        state.waiting.push(rows)
+        first_waiting = state.arrive(rows)
         # The newest row at which the window moves on; what it lets in and out.
         last = state.seen // self.slide * self.slide - 1
-        first_waiting = state.seen - len(state.waiting)
         entering = state.waiting.pop(max(0, last - self.ago + 1 - first_waiting), rows)
         numbers = np.arange(first_waiting, first_waiting + len(entering))
         entered = entering.with_lifetimes(rows.ts[self._move(numbers + self.ago) - before], entering.exp)
@@ -104,14 +109,11 @@ def comings_and_goings(entered: Batch, leaving: Batch, left: Int64s, old: int) -
 
 
 @dataclass(frozen=True)
-class RowsWindowSlidingInTime:
+class RowsWindowSlidingInTime(CountsRows):
     """ROWS N SLIDE s: the last N rows, as of each multiple of s."""
 
     count: int
     slide: int
-
-    def fresh_state(self) -> CountWindowState:
-        return CountWindowState()
 
     def step(self, state: CountWindowState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
@@ -128,27 +130,22 @@ class RowsWindowSlidingInTime:
 
 
 @dataclass(frozen=True)
-class RangeWindowSlidingByRows:
+class RangeWindowSlidingByRows(CountsRows):
     """RANGE T SLIDE M ROWS: the last T of time, as of each M-th row."""
 
     length: int
     slide: int
-
-    def fresh_state(self) -> CountWindowState:
-        return CountWindowState()
 
     def step(self, state: CountWindowState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
         if not len(rows):
             return rows
         before = state.seen
-        state.count(len(rows))
         # From here on `exp` is the time from which the row is too old.
-        state.waiting.push(rows.with_lifetimes(rows.ts, rows.ts + self.length))
+        first_waiting = state.arrive(rows.with_lifetimes(rows.ts, rows.ts + self.length))
         moves = rows.ts[np.arange(self.slide - 1 - before % self.slide, len(rows), self.slide)]
         if not len(moves):
             return rows.slice(0, 0)
-        first_waiting = state.seen - len(state.waiting)
         entering = state.waiting.pop(state.seen // self.slide * self.slide - first_waiting, rows)
         numbers = np.arange(first_waiting, first_waiting + len(entering))
         entered_at = moves[numbers // self.slide - before // self.slide]

@@ -39,6 +39,17 @@ class Moves(NamedTuple):
     left_by: Int64s
 
 
+class _Links(NamedTuple):
+    """By key its first and last row, the first that waits, and how many wait and are inside; by slot the next row."""
+
+    front: Int64s
+    back: Int64s
+    waiting: Int64s
+    waiters: Int64s
+    inside: Int64s
+    behind: Int64s
+
+
 class Lines:
     """Rows of each key, in the order in which they came: first those that have entered, then those that wait."""
 
@@ -62,10 +73,8 @@ class Lines:
         for name in ("_front", "_back", "_waiting", "_waiters", "_inside"):
             setattr(self, name, grown(getattr(self, name), capacity))
         self._behind = grown(self._behind, len(self._arena.ts))
-        return _push(
-            keys, slots, longest, slide, len(self._arena),
-            self._front, self._back, self._waiting, self._waiters, self._inside, self._behind,
-        )  # fmt: skip
+        links = _Links(self._front, self._back, self._waiting, self._waiters, self._inside, self._behind)
+        return _push(keys, slots, longest, slide, len(self._arena), links)
 
     def take(self, slots: Int64s) -> Batch:
         return self._arena.take(slots)
@@ -75,7 +84,7 @@ class Lines:
         self._arena.remove(slots)
 
     def forget(self, keys: Int64s) -> None:
-        """No row of these keys will come any more: nobody has to be told to leave."""
+        """No row of these keys will come any more: nothing has to leave."""
         self._steps += 1
         self._arena.remove(_standing(keys, self._front, self._behind, len(self._arena)))
         for array in (self._front, self._back, self._waiting, self._waiters, self._inside):
@@ -170,19 +179,9 @@ class PredicateWindow:
 
 
 @compiled
-def _push(
-    keys: Int64s,
-    slots: Int64s,
-    longest: int,
-    slide: int,
-    most: int,
-    front: Int64s,
-    back: Int64s,
-    waiting: Int64s,
-    waiters: Int64s,
-    inside: Int64s,
-    behind: Int64s,
-) -> Moves:
+def _push(keys: Int64s, slots: Int64s, longest: int, slide: int, most: int, links: _Links) -> Moves:
+    front, back, waiting = links.front, links.back, links.waiting
+    waiters, inside, behind = links.waiters, links.inside, links.behind
     entered, entered_by = np.empty(most, np.int64), np.empty(most, np.int64)
     left, left_by = np.empty(most, np.int64), np.empty(most, np.int64)
     coming = going = 0

@@ -18,29 +18,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow.batch.batch import Batch, Segment
-from windrow.operators.windows.count_window import CountWindowState, comings_and_goings
+from windrow.operators.windows.count_window import CountsRows, CountWindowState, comings_and_goings
 from windrow.state.row_queue import RowQueue
 from windrow.state.snapshot import Part, Parts
 
 
 @dataclass(frozen=True)
-class SubWindows:
+class SubWindows(CountsRows):
     """`rows` in a sub-window, `count` sub-windows in the window."""
 
     rows: int
     count: int
-
-    def fresh_state(self) -> CountWindowState:
-        return CountWindowState()
 
     def step(self, state: CountWindowState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
         if not len(rows):
             return rows
         before = state.seen
-        state.count(len(rows))
-        state.waiting.push(rows)
-        first = state.seen - len(state.waiting)
+        first = state.arrive(rows)
         complete = state.waiting.pop(state.seen // self.rows * self.rows - first, rows)
         numbers = np.arange(first, first + len(complete)) // self.rows
         completed = rows.ts[(numbers + 1) * self.rows - 1 - before]
