@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.batch import Batch, Dictionary, column_from_arrow
-from windrow.state import STRUCTURES, Kept, Structure, StructureKind
+from windrow.state import STRUCTURES, KeyedRows, Structure, StructureKind
 from windrow.units import FOREVER
 
 tuples = st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(1, 30))  # key, value, length of life
@@ -27,7 +27,7 @@ def batch(rows: list[tuple[int, int, int, int, int]], dictionary: Dictionary) ->
     return key, Batch(columns, ts, exp, sign.astype(np.int8))
 
 
-def bag(kept: Kept) -> Counter:
+def bag(kept: KeyedRows) -> Counter:
     rows = kept.rows
     values = rows.columns[0].values.tolist() if len(rows) else []
     every = zip(kept.keys.tolist(), values, rows.exp.tolist(), rows.sign.tolist(), strict=True)

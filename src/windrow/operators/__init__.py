@@ -12,7 +12,7 @@ from windrow.operators.joins.not_in import NotIn
 from windrow.operators.joins.outer_join import OuterJoin
 from windrow.operators.joins.semi_join import AntiJoin, SemiJoin
 from windrow.operators.joins.table_join import Lookup, NonRetroactiveJoin
-from windrow.operators.operator import Expression, Operator, Predicate, State
+from windrow.operators.operator import CompiledExpression, Operator, Predicate, State
 from windrow.operators.outputs.append_only import AppendOnly
 from windrow.operators.outputs.negative_tuples import NegativeTuples
 from windrow.operators.outputs.output_streams import DeleteStream, InsertStream, RelationStream
@@ -30,11 +30,11 @@ __all__ = [
     "AntiJoin",
     "AppendOnly",
     "ColumnLifetime",
+    "CompiledExpression",
     "CutAtEnd",
     "DeleteStream",
     "DistinctNaive",
     "DistinctStar",
-    "Expression",
     "GroupBy",
     "InsertStream",
     "Join",

@@ -19,7 +19,7 @@ from windrow.batch.column import Column
 from windrow.state.snapshot import Piece, Snapshot
 
 Predicate = Callable[[Batch], Bools]  # True where SQL's condition is true; false and null are False
-Expression = Callable[[Batch], Column]
+CompiledExpression = Callable[[Batch], Column]
 
 
 class State(Protocol):

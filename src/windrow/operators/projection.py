@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windrow.batch.batch import Batch, Segment
-from windrow.operators.operator import Expression
+from windrow.operators.operator import CompiledExpression
 from windrow.state.snapshot import NoState
 
 
 @dataclass(frozen=True)
 class Projection:
-    expressions: tuple[Expression, ...]
+    expressions: tuple[CompiledExpression, ...]
 
     def fresh_state(self) -> NoState:
         return NoState()

@@ -1,11 +1,11 @@
-"""Operators that are told which keys are closed, and then let go of what they kept for these keys only.
+"""Operators that learn which keys are closed, and then let go of the state of these keys only.
 
 A *closing* is a key and a time: after it no change with this key comes on an edge, neither a row nor a negative tuple;
 a *final* one says that no row with this key ends any more either. Closings travel beside the changes of an edge, as
 batches of their key columns. They change nothing that comes out, only what is kept (Tucker et al. 2003; thesis 2.2):
 
     join        rows of the other side with a closed key will never meet anything new
-    group-by    a group with a closed key has told its final value
+    group-by    a group with a closed key has emitted its final value
     partitions  the rows of a closed key stay in view for ever
 
 Each operator here does what the one it wraps does, and then forgets.

@@ -9,7 +9,7 @@ from windrow.aggregates.sketches.distinct_registers import codes_of
 from windrow.operators import GroupBy, Projection
 from windrow.operators.groups.slice_partials import SlicePartials
 from windrow.operators.groups.slice_summaries import SliceSummaries
-from windrow.operators.operator import Expression as CompiledExpression
+from windrow.operators.operator import CompiledExpression
 from windrow.operators.punctuated import PunctuatedGroupBy
 from windrow.operators.synopses.maintain_join import MaintainJoinSynopsis
 from windrow.operators.synopses.maintain_synopsis import MaintainSynopsis
@@ -20,7 +20,7 @@ from windrow.physical.expressions import ExpressionCompiler
 from windrow.physical.lower_under_strategy import LoweringUnderStrategy
 from windrow.physical.physical_node import PhysicalNode
 from windrow.physical.structures import structure_kind
-from windrow.physical.synopses import join_column, kept_column
+from windrow.physical.synopses import join_column, synopsis_column
 from windrow.plan import nodes, running_nodes
 from windrow.plan.aggregates import order_of, values_of
 from windrow.plan.analysis.closings import closes_groups
@@ -55,7 +55,7 @@ class GroupLowering(LoweringUnderStrategy):
         kept = []
         for named, kind in zip(plan.aggregates, plan.kinds, strict=True):
             arguments = _appended(values_of(named.call), compiler, columns)
-            kept.append(kept_column(named.call, arguments, kind, named.name in plan.indexed, self._dictionary))
+            kept.append(synopsis_column(named.call, arguments, kind, named.name in plan.indexed, self._dictionary))
         below = PhysicalNode(plan, Projection(tuple(columns)), (self._rows_below(plan.input),))
         operator = MaintainSynopsis(
             tuple(range(len(plan.keys))), tuple(kept), plan.schema.types, plan.reach, self._dictionary,

@@ -43,7 +43,7 @@ _OF_PAIRS = {
 }
 
 
-def kept_column(
+def synopsis_column(
     call: AggregateCall, arguments: tuple[int, ...], kind: str, indexed: bool, dictionary: Dictionary
 ) -> SynopsisColumn:
     """An aggregate in a synopsis of a kind; `arguments` are the ordinals of its columns."""
@@ -52,10 +52,10 @@ def kept_column(
     if kernels is not None and kernels.sketch is not None:
         sketch = kernels.sketch
         return SynopsisColumn(arguments, sketch=lambda: sketch(call), index=index)
-    return SynopsisColumn(arguments, synopsis=lambda: kept_in(call, SynopsisKind(kind), dictionary), index=index)
+    return SynopsisColumn(arguments, synopsis=lambda: synopsis_for(call, SynopsisKind(kind), dictionary), index=index)
 
 
-def kept_in(call: AggregateCall, kind: SynopsisKind, dictionary: Dictionary) -> Synopsis:
+def synopsis_for(call: AggregateCall, kind: SynopsisKind, dictionary: Dictionary) -> Synopsis:
     """What keeps an aggregate by the positions of its elements."""
     if call.user is not None:
         user = call.user

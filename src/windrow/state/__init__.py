@@ -1,7 +1,8 @@
 """Window contents and intermediate results: rows under keys, in the structure that their update pattern asks for.
 
-All structures answer to the same few verbs (`Structure`) and share one store of rows (`RowArena`); they differ in how
-they find what has ended. Snapshots come in pieces that are written once.
+All structures answer to the same few verbs (`Structure`); they differ in how they find what has ended. Rows lie in
+slots (`RowArena`), but in the FIFO of basic windows, where they leave in the order in which they came and lie side by
+side. Snapshots come in pieces that are written once.
 """
 
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from windrow.state.fifo_of_basic_windows import FifoOfBasicWindows
 from windrow.state.hash_on_row_key import HashOnRowKey
 from windrow.state.insertion_ordered_list import InsertionOrderedList
 from windrow.state.snapshot import Part, Piece, Snapshot, restore_parts, snapshot_parts
-from windrow.state.structure import Kept, Matches, Structure, StructureKind
+from windrow.state.structure import KeyedRows, Matches, Structure, StructureKind
 
 STRUCTURES: dict[StructureKind, Callable[[], Structure]] = {
     StructureKind.FIFO: FifoOfBasicWindows,
@@ -26,7 +27,7 @@ __all__ = [
     "FifoOfBasicWindows",
     "HashOnRowKey",
     "InsertionOrderedList",
-    "Kept",
+    "KeyedRows",
     "Matches",
     "Part",
     "Piece",

@@ -1,4 +1,4 @@
-"""Rows in slots: the store under every structure, so that structures differ only in how they find what has ended.
+"""Rows in slots: the store under every structure but the FIFO, which then differ only in how rows end.
 
 A row takes a slot when it is inserted and gives it back when it is removed. Rows with the same key hang in one doubly
 linked chain, so that a probe touches only rows that match; the chains are built at the first probe, and kept from then

@@ -48,7 +48,7 @@ class Batches:
                 self._batches[name] = piece.rows
 
 
-class Waiting(Batches):
+class PendingRows(Batches):
     """Rows that are not final yet, in any order."""
 
     def pop_before(self, time: int, like: Batch) -> Batch:
@@ -64,8 +64,8 @@ class Waiting(Batches):
         return rows.take(due)
 
 
-class KeptAnswer(Batches):
-    """The changes that make up an answer from some time on; pairs that sum to nothing are dropped now and then."""
+class AnswerChangelog(Batches):
+    """The changelog of an answer from some time on; pairs that sum to nothing are dropped now and then."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,5 +79,5 @@ class KeptAnswer(Batches):
     def tidy_now(self, watermark: int, like: Batch) -> None:
         """Begins stay as they are: when the answer changed last is asked for when time runs out."""
         rows = closed_by_negatives(self.rows(like))
-        self.replace(rows.take(rows.exp >= watermark))  # an end at the watermark has still to be told
+        self.replace(rows.take(rows.exp >= watermark))  # an end at the watermark has still to be emitted
         self._tidied = len(self)

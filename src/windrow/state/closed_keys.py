@@ -14,7 +14,7 @@ from windrow.batch.arrays import Bools
 from windrow.batch.batch import Batch
 from windrow.batch.key_table import ABSENT, KeyTable
 from windrow.batch.words import words_of
-from windrow.state.batches import Waiting
+from windrow.state.batches import PendingRows
 from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.snapshot import Part, Parts, Piece
 from windrow.units import FOREVER
@@ -26,7 +26,7 @@ class ClosedKeys(Parts):
     def __init__(self, columns: Sequence[int], none: Batch) -> None:
         self.columns = tuple(columns)
         self._none = none
-        self._waiting = Waiting()
+        self._waiting = PendingRows()
         self._keys = KeyTable()
         self._closed = KeyedArrays(before=np.int64)  # how long before FOREVER a key was closed; 0 is not at all
         self._closed["words"] = np.zeros((0, words_of(none.columns, 0).shape[1]), np.uint64)

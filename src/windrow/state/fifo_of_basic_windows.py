@@ -22,7 +22,7 @@ from windrow.batch.compiled import compiled
 from windrow.state.chains import EXP, KEY, TS, Asked, Chains, Found, link_in_order, overlapping
 from windrow.state.snapshot import Piece, Snapshot
 from windrow.state.stored_columns import StoredColumns
-from windrow.state.structure import Kept, Matches
+from windrow.state.structure import KeyedRows, Matches
 
 _SMALLEST = 64
 _BASIC_WINDOW = 4096  # rows after which the next insert begins a new one
@@ -60,10 +60,10 @@ class FifoOfBasicWindows:
             self._windows.append(self._next)
         self._append(keys, rows)
 
-    def expire_until(self, time: int) -> Kept:
+    def expire_until(self, time: int) -> KeyedRows:
         first = self._oldest
         end = self._end_of_expired(time)
-        gone = self._kept(first, end)
+        gone = self._between(first, end)
         self._leave_out(end, len(gone.keys))
         return gone
 
@@ -83,7 +83,7 @@ class FifoOfBasicWindows:
         while len(self._windows) > 1 and self._windows[1] <= self._oldest:
             self._torn.pop(self._windows.popleft(), None)
 
-    def forget(self, keys: Int64s) -> Kept:
+    def forget(self, keys: Int64s) -> KeyedRows:
         """Their rows stay where they are, with a begin that never comes, until they are half of all."""
         always = np.full(len(keys), -_NEVER, np.int64), np.full(len(keys), _NEVER, np.int64)
         places = np.sort(self._overlapping(keys, *always).places)
@@ -104,8 +104,8 @@ class FifoOfBasicWindows:
         columns = self._columns.take(found.places)
         return Matches(found.positions, Batch(columns, found.begins, found.ends, ones(len(found.places))))
 
-    def scan(self) -> Kept:
-        return self._kept(self._oldest, self._next)
+    def scan(self) -> KeyedRows:
+        return self._between(self._oldest, self._next)
 
     def keys(self) -> Int64s:
         rows = self._rows[self._oldest - self._base : self._next - self._base]
@@ -192,14 +192,14 @@ class FifoOfBasicWindows:
         self._heads = grown(self._heads, int(self._rows[places, KEY].max()) + 1)
         link_in_order(self._rows, places.start, places.stop, self._heads, self._base)
 
-    def _kept(self, first: int, end: int) -> Kept:
+    def _between(self, first: int, end: int) -> KeyedRows:
         """The rows with these numbers, but those that were forgotten."""
         places = np.arange(first - self._base, end - self._base)
         return self._at(places[self._rows[places, TS] != _NEVER] if self._forgotten else places)
 
-    def _at(self, places: Int64s) -> Kept:
+    def _at(self, places: Int64s) -> KeyedRows:
         ts, exp, keys = (self._rows[places, field] for field in (TS, EXP, KEY))
-        return Kept(keys, Batch(self._columns.take(places), ts, exp, ones(len(places))))
+        return KeyedRows(keys, Batch(self._columns.take(places), ts, exp, ones(len(places))))
 
 
 @compiled

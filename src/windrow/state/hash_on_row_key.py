@@ -1,8 +1,8 @@
-"""Rows whose ends are told by negative tuples: a hash table on the row itself (thesis 2.3.3 and 3.5.2).
+"""Rows that are taken back by negative tuples: a hash table on the row itself (thesis 2.3.3 and 3.5.2).
 
 By its row, key and end a negative tuple finds the tuple that it takes back; both leave at the next
 `expire_until`. Rows that end by the clock as well are found by a scan, made only when the smallest end has come: this
-structure is for edges on which most ends are told.
+structure is for edges on which most rows are taken back.
 
 Invariant: after `expire_until`, tuples of the same row and end have the same sign. Everything but the scan costs a
 constant a row.

@@ -15,7 +15,7 @@ from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch
 from windrow.state.arena import RowArena
 from windrow.state.snapshot import Piece, Snapshot
-from windrow.state.structure import Kept, Matches
+from windrow.state.structure import KeyedRows, Matches
 
 SEALED_AT = 4096  # rows after which a piece is left alone
 _CLOCK = "clock"
@@ -49,9 +49,9 @@ class RowsInPieces:
         self._negatives += int(np.count_nonzero(rows.sign < 0))
         self._inserted(slots)
 
-    def expire_until(self, time: int) -> Kept:
+    def expire_until(self, time: int) -> KeyedRows:
         slots = self._leaving(time)
-        kept = Kept(self._arena.key[slots], self._arena.take(slots))
+        kept = KeyedRows(self._arena.key[slots], self._arena.take(slots))
         self._arena.remove(slots)
         return kept
 
@@ -73,13 +73,13 @@ class RowsInPieces:
             self._negatives -= int(np.count_nonzero(self._arena.sign[slots] < 0))
         return slots
 
-    def forget(self, keys: Int64s) -> Kept:
+    def forget(self, keys: Int64s) -> KeyedRows:
         always = np.full(len(keys), _NEVER, np.int64), np.full(len(keys), 2**63 - 1, np.int64)
         slots = self._arena.probe(keys, *always).places
         self._forgotten(slots)
         for piece in np.unique(self._arena.piece[slots]):
             self._changed(int(piece))
-        kept = Kept(self._arena.key[slots], self._arena.take(slots))
+        kept = KeyedRows(self._arena.key[slots], self._arena.take(slots))
         self._negatives -= int(np.count_nonzero(kept.rows.sign < 0))
         self._arena.remove(slots)
         return kept
@@ -89,9 +89,9 @@ class RowsInPieces:
         rows = self._arena.take(found.places).with_lifetimes(found.begins, found.ends)
         return Matches(found.positions, rows)
 
-    def scan(self) -> Kept:
+    def scan(self) -> KeyedRows:
         slots = self._arena.slots()
-        return Kept(self._arena.key[slots], self._arena.take(slots))
+        return KeyedRows(self._arena.key[slots], self._arena.take(slots))
 
     def keys(self) -> Int64s:
         return self._arena.key[self._arena.slots()]

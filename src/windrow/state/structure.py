@@ -16,8 +16,8 @@ from windrow.batch.batch import Batch
 from windrow.state.snapshot import Piece, Snapshot
 
 
-class Kept(NamedTuple):
-    """Rows and the ids of their keys, side by side."""
+class KeyedRows(NamedTuple):
+    """Rows of a window and the ids of their keys, side by side."""
 
     keys: Int64s
     rows: Batch
@@ -37,7 +37,7 @@ class Structure(Protocol):
         """Keep rows under the ids of their keys."""
         ...
 
-    def expire_until(self, time: int) -> Kept:
+    def expire_until(self, time: int) -> KeyedRows:
         """Remove, and return, the rows with exp ≤ time, and pairs that cancel each other (their exp may be later)."""
         ...
 
@@ -45,7 +45,7 @@ class Structure(Protocol):
         """The same for rows that nobody wants to see any more."""
         ...
 
-    def forget(self, keys: Int64s) -> Kept:
+    def forget(self, keys: Int64s) -> KeyedRows:
         """Remove, and return, the rows under keys, each listed once, whatever their ends; after `expire_until`."""
         ...
 
@@ -53,7 +53,7 @@ class Structure(Protocol):
         """The rows with an equal key whose lifetime overlaps [ts, exp), for each thing asked."""
         ...
 
-    def scan(self) -> Kept:
+    def scan(self) -> KeyedRows:
         """All rows, in no order."""
         ...
 
@@ -71,5 +71,5 @@ class StructureKind(enum.Enum):
 
     FIFO = "fifo of basic windows"  # weakest: ends come in the order of arrival
     CALENDAR = "calendar queue"  # weak: ends are known, in any order
-    HASH = "hash on row key"  # strict: most ends are told by negative tuples
+    HASH = "hash on row key"  # strict: most rows are taken back by negative tuples
     LIST = "insertion-ordered list"  # the baseline: scanned from end to end

@@ -50,7 +50,7 @@ class NotIn:
 
     @cached_property
     def for_value(self) -> AntiJoin:
-        # The left comes out of an anti-join here, so its ends are told by negative tuples.
+        # The left comes out of an anti-join here, so its rows are taken back by negative tuples.
         keys = (*self.left_keys, self.left_value), (*self.right_keys, self.right_value)
         return self._anti(*keys, StructureKind.HASH)
 

@@ -1,9 +1,9 @@
 """Semi-join and anti-join: rows of the left with a match on the right, or without one (EXISTS, IN, NOT EXISTS).
 
 A key is *present* while the right has a row with it. A row of the left is in the semi-join while its key is present,
-and in the anti-join while it is not. So a step sweeps over the right's begins and ends: a new row of the left is told
+and in the anti-join while it is not. So a step sweeps over the right's begins and ends: a new row of the left comes out
 when the state of its key at that instant is the wanted one, and when a key turns, all rows of the left with this key
-that are alive are told or taken back.
+that are alive come out or are taken back.
 
 A semi-join over inputs that take nothing back (`weak`) need not take anything back either: what is present then comes
 from δ*, with its ends, and the semi-join is a plain join with it.
@@ -12,7 +12,7 @@ With a residual condition presence belongs to the left row and not to a key: the
 inner join with the residual finds, and the key is the whole row. A null key matches nothing: such rows are never in the
 semi-join, and always in the anti-join.
 
-Costs a hash a row and a constant an event and a row that is told.
+Costs a hash a row and a constant an event and a row that comes out.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class SemiJoin:
 
     def step(self, state: PresenceState | WeakSemiJoinState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         if isinstance(state, PresenceState):
-            return told_while_present(self, state, inputs, segment, wanted=True)
+            return changes_by_presence(self, state, inputs, segment, wanted=True)
         candidates = self.candidates(state.found, inputs, segment)
         present = self.presence.step(state.present, (candidates,), segment)
         matched = self.matching.step(state.matched, (inputs[0], present), segment)
@@ -169,10 +169,10 @@ class AntiJoin:
         return PresenceState(self.semi)
 
     def step(self, state: PresenceState, inputs: Sequence[Batch], segment: Segment) -> Batch:
-        return told_while_present(self.semi, state, inputs, segment, wanted=False)
+        return changes_by_presence(self.semi, state, inputs, segment, wanted=False)
 
 
-def told_while_present(
+def changes_by_presence(
     spec: SemiJoin, state: PresenceState, inputs: Sequence[Batch], segment: Segment, wanted: bool
 ) -> Batch:
     """The changes of the left's rows whose keys are present, or absent, as `wanted`."""
@@ -184,13 +184,13 @@ def told_while_present(
     state.counts = grown(state.counts, state.keys.capacity)
     keys, times, turned, present = _swept(events.time, events.key, events.change, left.ts, left_ids, state.counts)
     state.left.insert(left_ids, left)
-    told = [left if bool((present == wanted).all()) else left.take(present == wanted)]
+    parts = [left if bool((present == wanted).all()) else left.take(present == wanted)]
     if not wanted and never is not None:
-        told.append(never)
-    told.append(_turned(state, Turns(keys, times, turned), left, wanted))
+        parts.append(never)
+    parts.append(_turned(state, Turns(keys, times, turned), left, wanted))
     state.left.drop_until(segment.end)
     state.keys.tidy()
-    changes = concat(told)
+    changes = concat(parts)
     if not left.is_positive and bool(np.isin(left.ts[left.sign < 0], times).any()):
         changes = consolidate(changes)  # rows that are taken back as their key turns have not changed
     return changes.sorted_by_time()
@@ -205,7 +205,7 @@ def _with_keys(rows: Batch, keys: tuple[int, ...], state: PresenceState) -> tupl
 
 
 def _turned(state: PresenceState, turns: Turns, like: Batch, wanted: bool) -> Batch:
-    """The rows of the left that were there before their key turned, and still are: told or taken back."""
+    """The rows of the left that were there before their key turned, and still are: they come or are taken back."""
     positions, rows = state.left.probe(turns.keys, turns.times - 1, np.full(len(turns.keys), FOREVER, np.int64))
     times = turns.times[positions]
     met = (rows.ts < times) & (rows.exp > times)

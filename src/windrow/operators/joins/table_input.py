@@ -13,7 +13,7 @@ from windrow.state.snapshot import Part, Parts
 
 
 class TableInputState(Parts):
-    """Whether the contents have been told."""
+    """Whether the contents have been emitted."""
 
     def __init__(self) -> None:
         self.begun = KeyedArrays(yes=np.bool_)

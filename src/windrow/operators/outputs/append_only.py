@@ -1,6 +1,6 @@
 """The results of a query over INTERNAL windows: they stay when their rows leave, and end with their external parts.
 
-What is born is what ISTREAM tells (thesis 3.3.2: the same results as over external windows, in the same order). Two
+What is born is what ISTREAM emits (thesis 3.3.2: the same results as over external windows, in the same order). Two
 kinds of columns say with what a result ends; they are dropped:
 
     ends      the end of an external part, null for none (`WithEnd`)

@@ -18,7 +18,7 @@ from windrow.state.snapshot import Part, Parts
 from windrow.units import FOREVER
 
 
-class KeptWindow(Parts):
+class NegativeTuplesState(Parts):
     def __init__(self, structure: StructureKind) -> None:
         self.window = STRUCTURES[structure]()
 
@@ -33,10 +33,10 @@ class KeptWindow(Parts):
 class NegativeTuples:
     structure: StructureKind = StructureKind.FIFO
 
-    def fresh_state(self) -> KeptWindow:
-        return KeptWindow(self.structure)
+    def fresh_state(self) -> NegativeTuplesState:
+        return NegativeTuplesState(self.structure)
 
-    def step(self, state: KeptWindow, inputs: Sequence[Batch], segment: Segment) -> Batch:
+    def step(self, state: NegativeTuplesState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
         ending = rows.take(rows.exp != FOREVER)
         state.window.insert(np.zeros(len(ending), np.int64), ending)

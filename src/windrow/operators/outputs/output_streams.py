@@ -8,7 +8,7 @@ ISTREAM and DSTREAM look at net changes: a row that is replaced by an equal one 
 gone. Under a SLIDE all changes fall on refreshes, so the difference between instants is the one between refreshes.
 What comes out is append-only. Costs one hash a tuple; RSTREAM costs the size of the answer at every refresh.
 
-RESTORE (thesis 3.3.4) needs no kernel of its own. What ISTREAM tells of the query without its slides is all that is
+RESTORE (thesis 3.3.4) needs no kernel of its own. What ISTREAM emits of the query without its slides is all that is
 ever born; a window that waits for the next refresh makes of it ISTREAM RESTORE. RSTREAM RESTORE is the answer, and what
 of the births since the last refresh (a tumbling window on them) is not in it (EXCEPT ALL).
 """
@@ -111,8 +111,8 @@ class RelationStream:
 def refreshes_until(slide: int, segment: Segment, changed: int) -> int:
     """Refreshes of a segment are before this time.
 
-    An answer that stays would be told for ever when time runs out. It is told until the time of the last row, and until
-    what has `changed` last has been shown.
+    An answer that stays would be emitted for ever when time runs out. It is emitted until the time of the last row, and
+    until what has `changed` last has been shown.
     """
     if segment.end != FOREVER:
         return segment.end
@@ -133,9 +133,9 @@ def at_refreshes(rows: Batch, slide: int, begin: int, until: int) -> Batch:
 
 def _in_order(first: Int64s, counts: Int64s) -> tuple[Int64s, Int64s]:
     """Rows at the refreshes first, first + 1, ... (counts of them), refresh by refresh: places of rows, refreshes."""
-    told = counts > 0
-    earliest, latest = (first[told].min(), (first + counts)[told].max()) if told.any() else (0, 0)
-    if latest - earliest > 4 * (int(counts.sum()) + _FEW):  # refreshes at which nothing is told would cost more
+    emits = counts > 0
+    earliest, latest = (first[emits].min(), (first + counts)[emits].max()) if emits.any() else (0, 0)
+    if latest - earliest > 4 * (int(counts.sum()) + _FEW):  # refreshes at which nothing is emitted would cost more
         refreshes = ranges(first, counts)
         order = np.argsort(refreshes, kind="stable")
         return np.repeat(np.arange(len(counts)), counts)[order], refreshes[order]

@@ -1,8 +1,8 @@
 """Duplicate elimination, in the forms of thesis 3.2.2 and 3.5.2.
 
-`distinct_strict` counts and speaks up when a value appears or is gone: few tuples, but their ends are told late.
+`distinct_strict` counts and speaks up when a value appears or is gone: few tuples, but their ends come late.
 `DistinctStar` is δ*: results carry their ends, and for each result only the longest-lived duplicate is kept, so its
-state is at most twice its output. `DistinctNaive` is the plain weak form: it tells the same, but keeps its whole input
+state is at most twice its output. `DistinctNaive` is the plain weak form: it gives the same, but stores its whole input
 and looks there for the duplicate that takes a result's place. Both need an input without negative tuples.
 """
 

@@ -5,7 +5,7 @@
     PARTITION BY k WHERE p               the newest row of each k, in view only while p is true of it
 
 Rows with the same k stand in one line; a new row goes to its back and, when more than N have entered, the front leaves.
-Ends that fall into the segment are written into the tuple, the others are told by negative tuples. Costs a constant a
+Ends that fall into the segment are written into the tuple, the others come as negative tuples. Costs a constant a
 row; a value of k that has once been seen is never forgotten.
 """
 

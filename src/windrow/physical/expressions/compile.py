@@ -11,8 +11,7 @@ from windrow.batch.batch import Batch
 from windrow.batch.column import Column, nulls
 from windrow.batch.dictionary import Dictionary
 from windrow.batch.wide import wide_of
-from windrow.operators.operator import Expression as CompiledExpression
-from windrow.operators.operator import Predicate
+from windrow.operators.operator import CompiledExpression, Predicate
 from windrow.physical.expressions import arithmetic, comparison, logic, moments, text
 from windrow.physical.expressions.arithmetic import Kernel
 from windrow.physical.expressions.casts import cast

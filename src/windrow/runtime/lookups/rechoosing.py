@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from windrow.batch import Dictionary
 from windrow.operators.synopses.maintain_synopsis import LookupWindow, Summaries
-from windrow.physical.synopses import kept_in
+from windrow.physical.synopses import synopsis_for
 from windrow.plan.aggregates import traits_of
 from windrow.plan.analysis.lookups import synopses_of
 from windrow.plan.analysis.synopses import Choice, SynopsisKind, Watch, Workload
@@ -54,7 +54,7 @@ class Rechoosing:
     def convert(self, state: Summaries, dictionary: Dictionary) -> None:
         """All elements move over to what the plan says now."""
         by_position = [
-            kept_in(named.call, SynopsisKind(kind), dictionary)
+            synopsis_for(named.call, SynopsisKind(kind), dictionary)
             for named, kind in zip(self.plan.aggregates, self.plan.kinds, strict=True)
             if SynopsisKind(kind) not in (SynopsisKind.HISTOGRAM, SynopsisKind.FADED)
         ]

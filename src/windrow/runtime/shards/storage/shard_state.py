@@ -38,7 +38,7 @@ from windrow.runtime.shards.storage.state_cache import StateCache
 from windrow.runtime.shards.storage.used_strings import UsedStrings
 from windrow.runtime.shards.tasks import messages
 from windrow.runtime.tables import TableStore
-from windrow.state.batches import KeptAnswer, Waiting
+from windrow.state.batches import AnswerChangelog, PendingRows
 from windrow.state.closed_keys import ClosedKeys
 from windrow.state.snapshot import Part, Piece
 from windrow.types import Type
@@ -50,9 +50,9 @@ class ShardState:
 
     graph: Graph
     dictionary: Dictionary
-    inboxes: dict[str, Waiting] = field(default_factory=dict)
+    inboxes: dict[str, PendingRows] = field(default_factory=dict)
     closed: dict[str, ClosedKeys] = field(default_factory=dict)  # of inboxes of punctuated streams
-    answers: dict[str, KeptAnswer] = field(default_factory=dict)
+    answers: dict[str, AnswerChangelog] = field(default_factory=dict)
     tables: dict[str, TableStore] = field(default_factory=dict)
     tables_changed: int = 0
     manifest: StateManifest = field(default_factory=StateManifest)  # what was written last
@@ -87,10 +87,10 @@ class ShardState:
         plan = self.graph.plan
         queries = [query.key for query in plan.queries if query.stage == stage]
         sources = self.graph.sources(stage)
-        self.inboxes = {name: self.inboxes.get(name, Waiting()) for name in sources}
+        self.inboxes = {name: self.inboxes.get(name, PendingRows()) for name in sources}
         fresh = {name: keys for name, source in sources.items() if (keys := self._closed_keys(source)) is not None}
         self.closed = {name: self.closed.get(name, keys) for name, keys in fresh.items()}
-        self.answers = {name: self.answers.get(name, KeptAnswer()) for name in queries}
+        self.answers = {name: self.answers.get(name, AnswerChangelog()) for name in queries}
         self.tables = {
             name: self.tables.get(name, TableStore(entry, self.dictionary)) for name, entry in plan.tables.items()
         }
@@ -175,7 +175,7 @@ def read_answer(folder: Folder, version: ShardVersion, query: str, types: Sequen
     manifest = read_manifest(folder, version)
     contents = read_contents(folder, _named(manifest, f"answer/{query}/", "dictionary/"))
     dictionary = _dictionary(contents)
-    answer = KeptAnswer()
+    answer = AnswerChangelog()
     answer.restore(_pieces(f"answer/{query}", contents, dictionary))
     return answer.rows(empty(types, dictionary))
 

@@ -15,7 +15,7 @@ from windrow.runtime.shards.running import RunningQuery, emitted_name
 from windrow.runtime.shards.storage.shard_state import ShardState
 from windrow.runtime.shards.tasks import messages
 from windrow.runtime.shards.tasks.shard_sinks import write_sink
-from windrow.state.batches import KeptAnswer
+from windrow.state.batches import AnswerChangelog
 from windrow.units import BEGINNING, FOREVER
 
 
@@ -61,7 +61,9 @@ class Emission:
                 (answer.tidy_now if self._is_quiet else answer.tidy)(self._segment.end, like)
         return contents
 
-    def _tables(self, query: RunningQuery, changes: Batch, answer: KeptAnswer, like: Batch) -> dict[Mode, pa.Table]:
+    def _tables(
+        self, query: RunningQuery, changes: Batch, answer: AnswerChangelog, like: Batch
+    ) -> dict[Mode, pa.Table]:
         names = query.plan.schema.names
         tables = {Mode.CHANGELOG: changelog_to_arrow(changes, names)}
         if query.slide is not None:
@@ -72,7 +74,7 @@ class Emission:
                 tables[form.mode] = told_as(form.mode, names, form.key, changes, rows, self._segment)
         return tables
 
-    def _refreshes(self, query: RunningQuery, slide: int, answer: KeptAnswer, like: Batch) -> Batch:
+    def _refreshes(self, query: RunningQuery, slide: int, answer: AnswerChangelog, like: Batch) -> Batch:
         """The refreshes of the segment; those after the end of all sources wait until the last one is known."""
         segment, changed = self._segment, int(BEGINNING)
         final = self._spec.final_refreshes
