@@ -1,4 +1,4 @@
-"""The clock: nothing else in Windrow asks what time it is, and tests hand in one of their own."""
+"""The clock: nothing else in Windrow asks what time it is or how long something took; tests hand in their own clock."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ class Clock(Protocol):
 class SystemClock:
     def now(self) -> Timestamp:
         return Timestamp(time.time_ns() // 1_000)
+
+
+def monotonic() -> float:
+    """Seconds that only grow, for measuring and waiting; they say nothing about the time of day."""
+    return time.monotonic()
 
 
 class ManualClock:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from rich.text import Text
 
 from windrow.cli.questions import questions
 from windrow.cli.run import interrupted_once, show_run, size_text
+from windrow.clock import monotonic
 from windrow.connect import connect
 from windrow.errors import WindrowError
 from windrow.runtime.spark import SparkEngine, SparkQuery
@@ -33,9 +33,9 @@ def run_demo(console: Console, master: str | None) -> None:
         engine = connect(master=master, checkpoint=str(folder / "checkpoint"), rows_a_batch=_BATCH_ROWS)
     with interrupted_once(), engine:
         engine.resume(text)
-        began = time.monotonic()
+        began = monotonic()
         show_run(engine, asked, console)
-        _conclude(console, engine, time.monotonic() - began, _written(engine, folder))
+        _conclude(console, engine, monotonic() - began, _written(engine, folder))
 
 
 def _showcase() -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow.cli.questions import questions
+from windrow.clock import monotonic
 from windrow.connect import connect
 from windrow.units import FOREVER, format_timestamp
 
@@ -88,17 +88,17 @@ def show_run(engine: Engine, asked: Mapping[str, str], console: Console, as_json
 
 def live(engine: Engine, asked: Mapping[str, str], console: Console) -> None:
     """Run with the answers so far on the screen."""
-    began, seen = time.monotonic(), _Rate()
+    began, seen = monotonic(), _Rate()
     shown: dict[Any, RenderableType] = {}  # the answers after the last micro-batch: they are read once
     with Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop") as screen:
 
         def poll() -> None:
             status = engine.status()
-            batch = status.get("batch", time.monotonic())
+            batch = status.get("batch", monotonic())
             if batch not in shown:
                 shown.clear()
                 shown[batch] = _answers(engine, asked, console)
-            progress = _progress(engine, status, time.monotonic() - began, seen)
+            progress = _progress(engine, status, monotonic() - began, seen)
             screen.update(Group(progress, shown[batch]), refresh=True)
 
         engine.run(poll)

@@ -9,6 +9,7 @@ from windrow.physical.lower import Lowering
 from windrow.physical.physical_node import PhysicalNode
 from windrow.plan.nodes import Node
 from windrow.plan.strategy import Strategy
+from windrow.runtime.stepping import SegmentPass
 
 
 class Dataflow:
@@ -52,20 +53,8 @@ class Dataflow:
     def step(self, inputs: Mapping[str, Batch], segment: Segment) -> dict[str, Batch]:
         """The changes of every query in a segment, given all rows of the sources in it."""
         self._lowerings.clear()  # they know operators of queries that may be dropped
-        done: dict[int, Batch] = {}
-        return {name: self._run(root, inputs, segment, done) for name, root in self.roots.items()}
-
-    def _run(self, node: PhysicalNode, inputs: Mapping[str, Batch], segment: Segment, done: dict[int, Batch]) -> Batch:
-        if id(node) not in done:
-            if node.operator is None:
-                assert node.source is not None, node
-                done[id(node)] = inputs[node.source]
-            else:
-                below = [self._run(child, inputs, segment, done) for child in node.inputs]
-                changes = node.operator.step(node.state, below, segment)
-                in_order = any(changes.ts is rows.ts for rows in below)  # as they came
-                done[id(node)] = changes if in_order else changes.sorted_by_time()
-        return done[id(node)]
+        through = SegmentPass(segment, lambda source: inputs[source.source or ""])
+        return {name: through.changes(root) for name, root in self.roots.items()}
 
     def operators(self) -> list[PhysicalNode]:
         """Every operator once, consumers before their inputs."""

@@ -6,7 +6,6 @@ of the streams') has moved, everything before it is final: one segment of time i
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -15,7 +14,7 @@ import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary, sql_type
 from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry
-from windrow.clock import Clock, SystemClock
+from windrow.clock import Clock, SystemClock, monotonic
 from windrow.cql import Create, Drop, TableChange
 from windrow.errors import WindrowError
 from windrow.physical.closings import closings_of
@@ -157,11 +156,11 @@ class LocalEngine(Engine):
 
     def run(self, poll: Callable[[], object] | None = None) -> None:
         """Until all sources have ended; `poll` is called every now and then meanwhile."""
-        polled = time.monotonic()
+        polled = monotonic()
         while self.step():
-            if poll is not None and time.monotonic() - polled >= _POLL_INTERVAL:
+            if poll is not None and monotonic() - polled >= _POLL_INTERVAL:
                 poll()
-                polled = time.monotonic()
+                polled = monotonic()
 
     def late(self, stream: str) -> pa.Table | None:
         """Rows that came too late; the newest are kept."""

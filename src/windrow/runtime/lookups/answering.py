@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary, Segment, concat, rows_to_arrow
 from windrow.errors import WindrowError
+from windrow.operators import State
 from windrow.physical.lower import Lowering
-from windrow.physical.physical_node import LOOKED_UP, PhysicalNode
+from windrow.physical.physical_node import PhysicalNode
 from windrow.plan.nodes import Limit, Node, Sort
 from windrow.plan.running_nodes import JoinLookup, OnDemandLookup, WindowLookup
 from windrow.runtime.bounds import with_bounds
@@ -17,6 +18,7 @@ from windrow.runtime.lookups.held import Held
 from windrow.runtime.lookups.join_lookups import AskingJoin
 from windrow.runtime.lookups.window_lookups import AskingWindow
 from windrow.runtime.shown_order import in_shown_order
+from windrow.runtime.stepping import SegmentPass
 from windrow.units import format_timestamp
 
 
@@ -35,7 +37,8 @@ class LookedUp:
     def at(self, instant: int, final: int, held: Iterable[Held]) -> Batch:
         """The answer at an instant; the rows before `final` are there."""
         found = [self._coded(self._asking.groups(one, instant, final)) for one in held]
-        return _computed(self._root, concat(found), Segment(instant, instant + 1))
+        groups = concat(found)
+        return SegmentPass(Segment(instant, instant + 1), lambda source: groups, _fresh_state).changes(self._root)
 
     def _coded(self, rows: Batch) -> Batch:
         """Under the dictionary that the rest of the query knows; every shard has one of its own."""
@@ -78,10 +81,8 @@ def _as_arrow(rows: Batch, plan: Node) -> pa.Table:
     return with_bounds(rows_to_arrow(rows, plan.schema.names), plan)
 
 
-def _computed(node: PhysicalNode, groups: Batch, segment: Segment) -> Batch:
-    """What the operators above the lookup make of its groups, all at once."""
-    if node.operator is None:
-        assert node.source == LOOKED_UP, node
-        return groups
-    below = [_computed(one, groups, segment) for one in node.inputs]
-    return node.operator.step(node.operator.fresh_state(), below, segment).sorted_by_time()
+def _fresh_state(node: PhysicalNode) -> State:
+    """An answer is computed all at once, and nothing is kept from one to the next."""
+    assert node.operator is not None, node
+    state: State = node.operator.fresh_state()
+    return state

@@ -7,12 +7,11 @@ plan. Who runs it is handed in as a `Job`.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from windrow.catalog import StreamEntry
-from windrow.clock import Clock
+from windrow.clock import Clock, monotonic
 from windrow.errors import CheckpointError
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.nodes import Node
@@ -140,14 +139,14 @@ class BatchLoop:
             self._run(self.next_number - 1, job, refreshes)
 
     def _run(self, source_batch: int, job: Job, final_refreshes: FinalRefreshes | None = None) -> None:
-        began = time.monotonic()
+        began = monotonic()
         number = 0 if self.last is None else self.last.number + 1
         self._is_running = True
         try:
             spec, statements = self._logged(number) or self._decided(number, final_refreshes)
             reports = job(spec)
             record = outcome(spec, self._plans.current, statements, source_batch, reports, self.last)
-            self._commit(replace(record, seconds=time.monotonic() - began), reports)
+            self._commit(replace(record, seconds=monotonic() - began), reports)
         finally:
             self._is_running = False
         self._publish(record)

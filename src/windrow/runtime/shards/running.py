@@ -6,10 +6,9 @@ every stage, what is computed there and where it goes. Every process makes its o
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ from windrow.plan.strategy import Strategy
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.modes import Mode
 from windrow.runtime.sinks import SinkForm, sink_form
+from windrow.runtime.stepping import SegmentPass
 from windrow.sharing.exchanges import is_on_one_shard, stage_of
 from windrow.types import Type
 
@@ -230,28 +230,17 @@ class Run:
         self._shard = shard
         self._dictionary = dictionary
         self._segment = segment
-        self._done: dict[tuple[int, int], Batch] = {}
-        self._measured: list[tuple[PhysicalNode, int, int, float]] = []
+        self._passes: dict[int, SegmentPass] = {}  # by the start of queries
 
     def of(self, output: Output) -> Batch:
         """What an output gives; a query that has not started yet, or that is another shard's, gives nothing."""
         begin = max(self._segment.begin, output.start)
         if begin >= self._segment.end or (self._shard.number and is_on_one_shard(output.root.plan)):
             return empty(output.root.plan.schema.types, self._dictionary)
-        return self._computed(output.root, output.start, self._segment._replace(begin=begin))
-
-    def _computed(self, node: PhysicalNode, start: int, segment: Segment) -> Batch:
-        key = (id(node), start)
-        if key not in self._done:
-            if node.operator is None:
-                self._done[key] = self._received(node, start)
-            else:
-                below = [self._computed(child, start, segment) for child in node.inputs]
-                began = time.perf_counter()
-                self._done[key] = node.operator.step(node.state, below, segment).sorted_by_time()
-                seconds = time.perf_counter() - began
-                self._measured.append((node, sum(map(len, below)), len(self._done[key]), seconds))
-        return self._done[key]
+        if output.start not in self._passes:
+            received = partial(self._received, output.start)
+            self._passes[output.start] = SegmentPass(self._segment._replace(begin=begin), received)
+        return self._passes[output.start].changes(output.root)
 
     def metrics(self, stage: int, sizes: Mapping[int, int]) -> list[Metric]:
         """What every operator did; sizes of states, by the ids of their nodes."""
@@ -266,10 +255,11 @@ class Run:
                 sizes.get(id(node), 0),
                 seconds,
             )
-            for node, rows_in, rows_out, seconds in self._measured
+            for through in self._passes.values()
+            for node, rows_in, rows_out, seconds in through.steps
         ]
 
-    def _received(self, node: PhysicalNode, start: int) -> Batch:
+    def _received(self, start: int, node: PhysicalNode) -> Batch:
         """Rows of an exchange are kept apart by start, those of sources are for all."""
         assert node.source is not None
         for name in (f"{start}.{node.source}", node.source):

@@ -6,6 +6,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from windrow.clock import monotonic
+
 _PATIENCE = 5.0  # seconds; Spark gives a cancelled task two before it kills the worker (spark.python.task.killTimeout)
 _BETWEEN_TRIES = 0.2
 
@@ -18,8 +20,8 @@ class Scratch:
         self.path = Path(self._folder.name)
 
     def remove(self) -> None:
-        until = time.monotonic() + _PATIENCE
+        until = monotonic() + _PATIENCE
         self._folder.cleanup()
-        while self.path.exists() and time.monotonic() < until:
+        while self.path.exists() and monotonic() < until:
             time.sleep(_BETWEEN_TRIES)
             self._folder.cleanup()
