@@ -65,7 +65,8 @@ def world_of(case: Case) -> World:
         streams[name] = stream_order(data, told[name].ties)
     tables = {history.name: history for text in case.declarations for history in [TableHistory(text, case.statements)]}
     lifetimes = {name: of.lifetime for name, of in told.items() if of.lifetime is not None}
-    world = World(case.query, streams, stage.setup.schemas, (), tables, lifetimes)
+    ties = {name: of.ties for name, of in told.items() if of.ties}
+    world = World(case.query, streams, stage.setup.schemas, (), tables, lifetimes, ties)
     world.instants = instants(world.query, world, _last_named(case) + 2 * (world.query.slide or 0))
     return world
 

@@ -66,4 +66,4 @@ def instants(plan: Node, streams: dict[str, list[Row]], chosen: Sequence[int]) -
 
 def world_of(text: str, ordered: dict[str, list[Row]], moments: Sequence[int] = ()) -> World:
     """What the oracle recomputes the answers of a query over these streams from."""
-    return World(text, ordered, SCHEMAS, moments, TABLES, {"readings": "ttl"})
+    return World(text, ordered, SCHEMAS, moments, TABLES, {"readings": "ttl"}, {"t": ["a"]})

@@ -19,7 +19,8 @@ from sqlglot import exp
 from support.cql_text import Gap
 from support.sql_oracle import normal_row
 
-TIME = "_time"  # of the rows of a view, for FIRST and LAST
+# The order of the rows of a view, for FIRST and LAST: their times, and their places among rows of their time.
+TIME, PLACES = "_time", "_places"
 CONNECTION = duckdb.connect(config={"threads": 1})
 CONNECTION.execute("SET GLOBAL ieee_floating_point_ops = false")
 CONNECTION.execute("SET GLOBAL TimeZone = 'UTC'")
@@ -34,7 +35,7 @@ def run(sql: str, relations: Mapping[str, pa.Table], streams: Mapping[str, str])
     tree = tree.copy()
     with CONNECTION.cursor() as cursor:  # one of its own: an error leaves a connection unusable
         for name, table in relations.items():
-            cursor.register(name, table if is_timed or name not in streams else table.drop_columns([TIME]))
+            cursor.register(name, table if is_timed or name not in streams else table.drop_columns([TIME, PLACES]))
         for limited in [node for node in tree.walk() if isinstance(node, exp.Query) and node.args.get("limit")]:
             _order_whole_rows(limited, cursor)
         try:
@@ -138,30 +139,40 @@ def _top(node: exp.Expression) -> exp.Expression | None:
 
 
 def _edge(node: exp.Expression, streams: set[str]) -> exp.Expression:
-    """FIRST and LAST go by the time of the row, then by the value, and skip nulls."""
+    """FIRST and LAST go by the time of the row, then by its ties, then by the value, and skip nulls."""
     select = node.find_ancestor(exp.Select)
     assert select is not None
-    x, times = node.this.sql("duckdb"), ", ".join(_times(select, streams))
+    x, order = node.this.sql("duckdb"), _order(select, streams)
     way = "ASC" if isinstance(node, exp.First) else "DESC"
-    return _duckdb(f"list_extract(list({x} ORDER BY greatest({times}) {way}, {x} {way}) FILTER ({x} IS NOT NULL), 1)")
+    by = ", ".join(f"{key} {way}" for key in (*order, x))
+    return _duckdb(f"list_extract(list({x} ORDER BY {by}) FILTER ({x} IS NOT NULL), 1)")
 
 
-def _times(select: exp.Select, streams: set[str]) -> list[str]:
-    """The times of the rows that a row of FROM is made of; sub-queries hand them up."""
+def _order(select: exp.Select, streams: set[str]) -> tuple[str, str]:
+    """The time of a row of FROM is the latest of its parts', then it goes by the places of its parts, one by one."""
     sources = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or [])]
-    found = []
+    names = []
     for source in sources:
         if isinstance(source, exp.Subquery):
-            below = source.this
-            if not isinstance(below, exp.Select) or below.args.get("group") or below.args.get("distinct"):
-                raise Gap("FIRST or LAST over a sub-query that is no selection")
-            if TIME not in below.named_selects:
-                times = ", ".join(_times(below, streams))
-                below.select(f"greatest({times}) AS {TIME}", dialect="duckdb", copy=False)
+            _hand_up(source.this, streams)
         elif source.name not in streams:
             continue
-        found.append(f"{source.alias_or_name}.{TIME}")
-    return found
+        names.append(source.alias_or_name)
+    times = ", ".join(f"{name}.{TIME}" for name in names)
+    return f"greatest({times})", " || ".join(f"coalesce({name}.{PLACES}, [0])" for name in names)
+
+
+def _hand_up(below: exp.Expression, streams: set[str]) -> None:
+    """Let a sub-query have the order of its rows as columns."""
+    if isinstance(below, exp.Union) and not below.args.get("distinct"):
+        _hand_up(below.left, streams)
+        _hand_up(below.right, streams)
+        return
+    if not isinstance(below, exp.Select) or below.args.get("group") or below.args.get("distinct"):
+        raise Gap("FIRST or LAST over a sub-query that is no selection")
+    if TIME not in below.named_selects:
+        time, places = _order(below, streams)
+        below.select(f"{time} AS {TIME}", f"{places} AS {PLACES}", dialect="duckdb", copy=False)
 
 
 def _keys_first(node: exp.Expression) -> exp.Expression | None:

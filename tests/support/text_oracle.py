@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from support import spark_on_duckdb
 from support.cql_text import Block, Gap, View, read
-from support.spark_on_duckdb import TIME
+from support.spark_on_duckdb import PLACES, TIME
 from support.sql_oracle import Row, in_view, stream_order
 from support.table_history import TableHistory
 from windrow.plan.windows import Now, Range, RangeAgo, Window
@@ -36,9 +36,11 @@ class World:
         instants: Sequence[int] = (),
         tables: Mapping[str, TableHistory] | None = None,
         lifetimes: Mapping[str, str] | None = None,
+        ties: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.query = read(text)
-        self.streams, self.schemas, self.instants = streams, schemas, instants
+        self.streams = _with_places(streams, ties or {})
+        self.schemas, self.instants = schemas, instants
         self.tables, self.lifetimes = tables or {}, lifetimes or {}
         times = [row["ts"] for name in _read(self.query) for row in streams.get(name, ())]
         self.first, self.last = min(times, default=None), max(times, default=None)
@@ -64,6 +66,20 @@ class World:
     def refreshes(self) -> dict[int, Bag]:
         """What is reported at each refresh."""
         return reports(self.query, self)
+
+
+def _with_places(streams: Mapping[str, Sequence[Row]], ties: Mapping[str, Sequence[str]]) -> dict[str, list[Row]]:
+    """Rows of streams with ties with their places among all such rows, by time and ties; nulls come first."""
+
+    def key(name: str, row: Row) -> tuple[Any, ...]:
+        values = [row[tie] for tie in ties[name]]
+        return row["ts"], *((value is not None, value if value is not None else 0) for value in values)
+
+    places = {of: n for n, of in enumerate(sorted({key(name, row) for name in ties for row in streams[name]}), 1)}
+    return {
+        name: [{**row, PLACES: [places[key(name, row)]]} for row in rows] if ties.get(name) else list(rows)
+        for name, rows in streams.items()
+    }
 
 
 def instants(query: Block, world: World, until: int) -> list[int]:
@@ -169,7 +185,8 @@ def arrow(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
         return pa.array(values, pa.int64()).view(field.type) if is_number else pa.array(values, field.type)
 
     columns = pa.table([array(field) for field in schema], schema=schema)
-    return columns.append_column(TIME, pa.array([row["ts"] for row in rows], pa.int64()))
+    columns = columns.append_column(TIME, pa.array([row["ts"] for row in rows], pa.int64()))
+    return columns.append_column(PLACES, pa.array([row.get(PLACES, [0]) for row in rows], pa.list_(pa.int64())))
 
 
 def results(block: Block, world: World) -> tuple[list[Row], pa.Schema]:
