@@ -14,8 +14,8 @@ from support.local_runs import answers, feed
 from support.planned_runs import planned_engine, run_plans
 from support.plans import DECLARATIONS, find, session
 from support.queries import predicates, queries, windows
+from support.rows_in_view import Row, stream_order
 from support.rule_files import sketch
-from support.sql_oracle import Row, stream_order
 from windrow.cql import compile_query
 from windrow.errors import CqlMeaningError, WindrowError
 from windrow.optimizer import ALTERNATIVES, FINISHING, REQUIRED, RULES, optimize

@@ -14,8 +14,8 @@ from support.expected import assert_file_holds
 from support.generated_streams import SCHEMAS, SECOND, START
 from support.local_runs import answers, feed
 from support.planned_runs import planned_engine, run_plans
+from support.rows_in_view import Row, stream_order
 from support.rule_files import ALL_RULES, FOLDER, RuleCase, cases_in, plans_of, rendered, sketch
-from support.sql_oracle import Row, stream_order
 from windrow.plan.nodes import Node, Table
 from windrow.plan.rewrite import bottom_up
 

@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from support.cql_text import Gap
-from support.features import EXPECTED, features
+from support.features import EXPECTED, features, is_approximate
 from support.generated_streams import FILL, SCHEMAS, SECOND, START, all_streams, instants, world_of
 from support.local_runs import answers, feed
 from support.own_aggregates import OWN
 from support.plans import DECLARATIONS
 from support.queries import queries
-from support.sql_oracle import Row, is_approximate, stream_order
+from support.rows_in_view import Row, stream_order
 from support.text_oracle import World
 from windrow.cql import compile_query
 from windrow.errors import CqlMeaningError, WindrowError

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.sql_oracle import Row
+from support.rows_in_view import Row
 from support.sub_windows import SlidingWindow, Way, answers_of, moments_of, sliding_windows, streams, ways
 from windrow.aggregates.sketches.rank_blocks import RankBlocks
 from windrow.aggregates.sketches.slice_counters import SliceCounters

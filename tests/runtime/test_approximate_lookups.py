@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from support.generated_lookups import steps
 from support.generated_streams import START
 from support.local_runs import table_of
-from support.sql_oracle import Row, answer_at
+from support.rows_in_view import Row
 from support.sub_windows import DECLARATION, HALF, SCHEMA, streams
+from support.text_oracle import answer_at
 from windrow.errors import WindrowError
 from windrow.runtime.local import LocalEngine
 from windrow.units import BEGINNING
@@ -28,7 +29,7 @@ def test_within_the_error(rows: list[Row], cuts: list[int], length: int) -> None
     window = f"[RANGE {length * 500} MILLISECONDS]"
     running = {BEGINNING: engine.query(f"SELECT {listed} FROM s {window} GROUP BY k REFRESH ON LOOKUP")}
     told = engine.query(f"SELECT {listed} FROM s {window} GROUP BY k")
-    exact = engine.session.plan(f"SELECT k, COUNT(x) AS n, COALESCE(SUM(x), 0) AS t FROM s {window} GROUP BY k")
+    exact = f"SELECT k, COUNT(x) AS n, COALESCE(SUM(x), 0) AS t FROM s {window} GROUP BY k"
 
     def one_more(step: int) -> None:
         if engine.watermark not in running:
@@ -94,10 +95,10 @@ def test_what_fades_is_not_told() -> None:
         engine.query("SELECT DECAYED_SUM(x, INTERVAL 1 MINUTE) FROM s")
 
 
-def test_it_tells_nothing_by_itself() -> None:
+def test_it_emits_nothing_by_itself() -> None:
     engine = LocalEngine()
     engine.sql(DECLARATION)
     query = engine.query("SELECT SUM(x) FROM s [RANGE 1 MINUTE] REFRESH ON LOOKUP")
     for ask in (query.changes, lambda: query.subscribe(print)):
-        with pytest.raises(WindrowError, match="tells no changes"):
+        with pytest.raises(WindrowError, match="emits no changes"):
             ask()

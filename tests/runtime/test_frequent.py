@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.sql_oracle import Row
+from support.rows_in_view import Row
 from support.sub_windows import SlidingWindow, Way, answers_of, moments_of, sliding_windows, streams, ways
 
 Answer = tuple[tuple[tuple[Any, int, int], ...], int, bool]

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from support.generated_streams import SECOND, START
 from support.local_runs import TIMESTAMP, bag_of_table, table_of
+from support.rows_in_view import Row
 from support.shard_runs import ShardsInProcess
-from support.sql_oracle import Row, answer_at
+from support.text_oracle import answer_at
 from windrow.clock import ManualClock
-from windrow.cql import compile_query
 from windrow.errors import WindrowError
 from windrow.plan.aggregates import aggregate_call, traits_of
 from windrow.plan.analysis.join_synopses import (
@@ -119,7 +119,6 @@ def steps(engine: Any, rows: Streams, cuts: Sequence[int]) -> Iterator[int]:
 def check(engine: Any, asked: Sequence[str], rows: Streams, cuts: Sequence[int], strategy: str = "upa") -> None:
     engine.sql(f"{DECLARATION} SET strategy = {strategy};")
     running = [engine.query(f"{text} REFRESH ON LOOKUP", name=f"q{n}") for n, text in enumerate(asked)]
-    plans = [engine.session.catalog.get(f"q{n}").plan for n in range(len(asked))]
     for final in steps(engine, rows, cuts):
         there = {name: [row for row in all_rows if row["ts"] < final] for name, all_rows in rows.items()}
         if not any(there.values()):
@@ -127,14 +126,14 @@ def check(engine: Any, asked: Sequence[str], rows: Streams, cuts: Sequence[int],
         ended = final > START + 100 * SECOND
         newest = max(row["ts"] for some in there.values() for row in some)
         instants = [final - 1, final - 2, final - HALF] if not ended else [newest, newest + HALF, newest + 4 * SECOND]
-        for query, plan, text in zip(running, plans, asked, strict=True):
+        for query, text in zip(running, asked, strict=True):
             for instant in instants:
                 try:
                     found = bag_of_table(query.answer(instant))
                 except WindrowError as error:
                     assert instant != final - 1 and "not kept any more" in str(error), text
                     continue
-                assert found == answer_at(plan, there, SCHEMAS, instant), (text, instant - START, final - START)
+                assert found == answer_at(text, there, SCHEMAS, instant), (text, instant - START, final - START)
 
 
 def only(patch: pytest.MonkeyPatch, kind: JoinSynopsisKind | None) -> None:
@@ -248,7 +247,7 @@ def test_a_query_is_found_in_what_is_kept_for_others(shards: int, text: str) -> 
     engine: Any = ShardsInProcess(shards, forgetful=True) if shards else LocalEngine()
     started(engine, A_K.format("SUM(a.x), MAX(b.y)", 40, 40, 10), A_K.format("COUNT(*)", 40, 20, 10))
     there = {name: [row for row in all_rows if row["ts"] < engine.watermark] for name, all_rows in some_rows().items()}
-    wanted = answer_at(compile_query(text, engine.session.catalog), there, SCHEMAS, engine.watermark - 1)
+    wanted = answer_at(text, there, SCHEMAS, engine.watermark - 1)
     assert bag_of_table(engine.lookup(text)) == wanted
     assert wanted
     engine.close()
@@ -351,8 +350,7 @@ def test_the_form_follows_what_is_asked() -> None:
         engine.step()
         state.lookups, state.slices = 100_000, 3_200_000
         there = {name: [row for row in some if row["ts"] < engine.watermark] for name, some in rows.items()}
-        plan = compile_query(text, engine.session.catalog)
-        assert bag_of_table(query.answer()) == answer_at(plan, there, SCHEMAS, engine.watermark - 1)
+        assert bag_of_table(query.answer()) == answer_at(text, there, SCHEMAS, engine.watermark - 1)
     assert [one.form for one in state.synopses] == [
         JoinSynopsisForm.RUNNING,
         JoinSynopsisForm.RUNNING,

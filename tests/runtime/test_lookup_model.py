@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from support.generated_lookups import Asked, Changing, cuts_of_streams, steps, together
 from support.generated_streams import START
 from support.local_runs import bag_of_table, table_of
+from support.rows_in_view import Row, stream_order
 from support.shard_runs import ShardsInProcess
-from support.sql_oracle import Row, answer_at, stream_order
 from support.sub_windows import DECLARATION, HALF, SCHEMA, streams
+from support.text_oracle import answer_at
 from windrow.errors import WindrowError
 from windrow.plan.analysis import lookups
 from windrow.plan.analysis.synopses import SynopsisKind
@@ -29,11 +30,11 @@ def check(engine: Any, asked: Sequence[Asked], rows: list[Row], cuts: Sequence[i
     engine.sql(DECLARATION)
     running = Changing(engine, asked)
     for final in steps(engine, rows, cuts, before=running.change):
-        for asked_for, query, plan, start in running.now.values():
+        for asked_for, query, start in running.now.values():
             there = stream_order([row for row in rows if start <= row["ts"] < final], [])
             for back in (0, 1, HALF, 3 * HALF) if asked_for.has_past and final > START else (0,):
                 now = final - 1 - back
-                wanted = answer_at(plan, {"s": there}, {"s": SCHEMA}, now) if final > BEGINNING else None
+                wanted = answer_at(asked_for.text, {"s": there}, {"s": SCHEMA}, now) if final > BEGINNING else None
                 try:
                     found = bag_of_table(query.answer(now if back else None))
                 except WindrowError as error:

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
+from support.features import is_approximate
 from support.generated_streams import FILL, SCHEMAS, SECOND, START, all_streams, world_of
 from support.local_runs import answers, feed
+from support.normal_rows import normal_row
 from support.own_aggregates import OWN
 from support.plans import DECLARATIONS
 from support.queries import queries
-from support.sql_oracle import Row, is_approximate, normal_row, stream_order
+from support.rows_in_view import Row, stream_order
 from windrow.cql import compile_query
 from windrow.errors import CqlMeaningError, WindrowError
 from windrow.plan.nodes import AppendOnly, OutputKind, OutputStream

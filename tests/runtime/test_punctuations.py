@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.generated_streams import SECOND, START
 from support.local_runs import TIMESTAMP, answers, table_of
 from support.own_aggregates import OWN
-from support.sql_oracle import Row
+from support.rows_in_view import Row
 from windrow.errors import WindrowError
 from windrow.plan.nodes import Stream
 from windrow.runtime.local import LocalEngine

@@ -12,8 +12,8 @@ from support.generated_lookups import rows_at, start_of_next
 from support.generated_streams import START
 from support.local_runs import bag_of_table, table_of
 from support.shard_runs import ShardsInProcess
-from support.sql_oracle import answer_at
 from support.sub_windows import DECLARATION, HALF, SCHEMA
+from support.text_oracle import answer_at
 from windrow.errors import WindrowError
 from windrow.runtime.local import LocalEngine
 from windrow.units import format_timestamp
@@ -30,9 +30,8 @@ def test_a_query_is_found_in_what_is_kept_for_others() -> None:
     for text in ("SELECT k, SUM(x) FROM s [RANGE 3 SECONDS] GROUP BY k",
                  "SELECT k, MAX(x) + SUM(x) AS t FROM s [RANGE FROM 20 SECONDS TO 5 SECONDS AGO] GROUP BY k",
                  "SELECT k FROM s [RANGE 5 SECONDS] GROUP BY k HAVING SUM(x) > 300"):  # fmt: skip
-        plan = engine.session.plan(text)
         there = [row for row in rows if row["ts"] < final]
-        assert bag_of_table(engine.lookup(text)) == answer_at(plan, {"s": there}, {"s": SCHEMA}, final - 1), text
+        assert bag_of_table(engine.lookup(text)) == answer_at(text, {"s": there}, {"s": SCHEMA}, final - 1), text
 
 
 @pytest.mark.parametrize(
@@ -56,7 +55,7 @@ def test_a_later_query_keeps_nothing_of_its_own(make: Any) -> None:
         engine.step()
         there = [row for row in rows if start <= row["ts"] < engine.watermark]
         assert bag_of_table(later.answer()) == answer_at(
-            engine.session.plan(text), {"s": there}, {"s": SCHEMA}, START + HALF * (until - 1) - 1
+            text, {"s": there}, {"s": SCHEMA}, START + HALF * (until - 1) - 1
         )
         assert engine.status()["state_rows"] == until - 1, "every row is kept once"
         explained = str(later.explain())
@@ -150,7 +149,7 @@ def test_windows_of_the_past_beside_what_is_only_of_now(text: str) -> None:
     engine.step()
     for now in (engine.watermark - 1, engine.watermark - 1 - HALF):
         there = [row for row in rows if row["ts"] < engine.watermark]
-        assert bag_of_table(query.answer(now)) == answer_at(engine.session.plan(text), {"s": there}, {"s": SCHEMA}, now)
+        assert bag_of_table(query.answer(now)) == answer_at(text, {"s": there}, {"s": SCHEMA}, now)
 
 
 def test_rows_that_move_before_they_are_filtered_are_the_same_rows() -> None:

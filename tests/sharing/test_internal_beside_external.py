@@ -2,7 +2,7 @@
 
 The oracle asks DuckDB at every instant for the rows of the query, each with marks of its external parts: the end of a
 row of a time-based window, else which row it is. What an instant adds to this is born then, and stays until the first
-of its marks has ended. Windows are their definitions (`sql_oracle.in_view`).
+of its marks has ended. Windows are their definitions (`rows_in_view`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from hypothesis import strategies as st
 
 from support.generated_streams import FILL, SCHEMA, SCHEMAS, SECOND, START, TABLE, TABLE_SCHEMA
 from support.local_runs import answers, feed, table_of
+from support.normal_rows import normal_row
 from support.plans import DECLARATIONS
-from support.sql_oracle import CONNECTION, Row, in_view, normal_row, stream_order
+from support.rows_in_view import Row, in_view, stream_order
+from support.spark_on_duckdb import CONNECTION
 from windrow.cql import compile_query
 from windrow.plan.nodes import Windowed
 from windrow.runtime.local import LocalEngine

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from support.generated_streams import START
 from support.local_runs import answers, feed
+from support.rows_in_view import Row
 from support.shard_runs import ShardsInProcess
-from support.sql_oracle import Row
 from support.sub_windows import DECLARATION, HALF, SCHEMA, moments_of, streams
 from windrow.plan.running_nodes import SharedSlices
 from windrow.runtime.local import LocalEngine

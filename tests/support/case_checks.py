@@ -12,7 +12,7 @@ import pytest
 
 from support.case_files import START, Case, StreamText, all_cases, bag_of, moment, row_of, text_of, value_of
 from support.case_runtime import Outcome, Runtime, Setup
-from support.sql_oracle import Row
+from support.rows_in_view import Row
 from windrow.batch import arrow_type
 from windrow.catalog import StreamEntry
 from windrow.errors import WindrowError

@@ -44,7 +44,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from support.sql_oracle import normal_row
+from support.normal_rows import normal_row
 from windrow.types import (
     BOOLEAN,
     DATE,

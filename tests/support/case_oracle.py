@@ -13,7 +13,7 @@ from support import spark_on_duckdb
 from support.case_checks import rows_of, staged
 from support.case_files import Case, StreamText, bag_of, moment, row_of
 from support.cql_text import closing, spark_text, tokens_of
-from support.sql_oracle import Row, stream_order
+from support.rows_in_view import Row, stream_order
 from support.table_history import TableHistory
 from support.text_oracle import World, arrow, instants
 from windrow.catalog import StreamEntry

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from support.local_runs import table_of
+from support.normal_rows import normal_row
+from support.rows_in_view import Row
 from support.shard_runs import ShardsInProcess, files_naming_modules
-from support.sql_oracle import Row, normal_row
 from windrow.runtime.local import LocalEngine
 from windrow.types import Type
 

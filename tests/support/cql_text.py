@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from functools import cache
 from itertools import count
 
 from windrow.plan.expressions import Literal
@@ -96,6 +97,7 @@ def tokens_of(text: str) -> list[str]:
     return [token for token in _TOKEN.findall(text) if not token.startswith(("--", "/*"))]
 
 
+@cache
 def read(text: str) -> Block:
     """A whole query."""
     return _block(tokens_of(text), count())

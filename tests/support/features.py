@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from windrow.plan import nodes
+from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.expressions import Call, Case, Cast, Expression, walk
 from windrow.plan.nodes import Node, Stream
 from windrow.plan.windows import RowCount, Window
@@ -147,3 +148,10 @@ def _word(part: Expression) -> Iterator[str]:
         and all(isinstance(a, Call) for a in part.arguments[1:])
     ):
         yield "band"
+
+
+def is_approximate(plan: Node) -> bool:
+    """Approximate answers are not what SQL gives over the same rows; they have laws of their own."""
+    groups = [node for node in plan.walk() if isinstance(node, nodes.GroupBy)]
+    names = {named.call.function for node in groups for named in node.aggregates}
+    return any(name in AGGREGATES and AGGREGATES[name].approximation is not None for name in names)

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from support.generated_streams import START
 from support.local_runs import table_of
-from support.sql_oracle import Row
+from support.rows_in_view import Row
 from support.sub_windows import HALF, SCHEMA
-from windrow.plan.nodes import Node
 from windrow.runtime.local import LocalEngine
 from windrow.units import BEGINNING
 
@@ -120,7 +119,6 @@ def steps(
 class Running(NamedTuple):
     asked: Asked
     query: Any
-    plan: Node
     start: int  # rows before it are not in its windows
 
 
@@ -137,7 +135,7 @@ class Changing:
             name = f"q{number}"
             if one.lives_at(step) and name not in self.now:
                 query = engine.query(f"{one.text} REFRESH ON LOOKUP", name=name)
-                self.now[name] = Running(one, query, engine.session.catalog.get(name).plan, start_of_next(engine))
+                self.now[name] = Running(one, query, start_of_next(engine))
             if not one.lives_at(step) and self.now.pop(name, None) is not None:
                 engine.sql(f"DROP QUERY {name}")
 

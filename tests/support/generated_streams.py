@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from support.local_runs import TIMESTAMP
-from support.sql_oracle import Row
+from support.rows_in_view import Row
 from support.table_history import TableHistory
 from support.text_oracle import World
 from windrow.plan.nodes import Node, Stream

@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from support.sql_oracle import Row, normal_row
+from support.normal_rows import normal_row
+from support.rows_in_view import Row
 from windrow.runtime.local import LocalEngine, LocalQuery
 
 TIMESTAMP = pa.timestamp("us", "UTC")

@@ -9,7 +9,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -17,7 +17,7 @@ import sqlglot
 from sqlglot import exp
 
 from support.cql_text import Gap
-from support.sql_oracle import normal_row
+from support.normal_rows import normal_row
 
 # The order of the rows of a view, for FIRST and LAST: their times, and their places among rows of their time.
 TIME, PLACES = "_time", "_places"
@@ -31,15 +31,14 @@ _SUMS = {"SQUARES", "MERGED_SQUARES", "ROW_SQUARES"}
 
 def run(sql: str, relations: Mapping[str, pa.Table], streams: Mapping[str, str]) -> pa.Table:
     """What a query gives over relations; `streams` names those with times, and their alias where none is written."""
-    tree, is_timed = _read(sql, tuple(streams.items()))
-    tree = tree.copy()
+    query = _read(sql, tuple(streams.items()))
     with CONNECTION.cursor() as cursor:  # one of its own: an error leaves a connection unusable
         for name, table in relations.items():
-            cursor.register(name, table if is_timed or name not in streams else table.drop_columns([TIME, PLACES]))
-        for limited in [node for node in tree.walk() if isinstance(node, exp.Query) and node.args.get("limit")]:
-            _order_whole_rows(limited, cursor)
+            cursor.register(
+                name, table if query.is_timed or name not in streams else table.drop_columns([TIME, PLACES])
+            )
         try:
-            return cursor.sql(tree.sql("duckdb")).to_arrow_table()
+            return cursor.sql(query.text or _with_limits(query.tree, cursor)).to_arrow_table()
         except duckdb.OutOfRangeException as error:
             raise Gap("DuckDB stops where a sum is out of range") from error
 
@@ -50,11 +49,13 @@ def bag(table: pa.Table) -> Counter[Any]:
     return Counter(normal_row(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
-def relations_of(sql: str) -> set[str]:
+@cache
+def relations_of(sql: str) -> frozenset[str]:
     """The names of all relations that a query reads."""
-    return {table.name for table in sqlglot.parse_one(sql, read="spark").find_all(exp.Table)}
+    return frozenset(table.name for table in sqlglot.parse_one(sql, read="spark").find_all(exp.Table))
 
 
+@cache
 def is_aggregate(sql: str) -> bool:
     """A SELECT that gives one row for each group, and nothing but these."""
     tree = sqlglot.parse_one(sql, read="spark")
@@ -63,6 +64,7 @@ def is_aggregate(sql: str) -> bool:
     return tree.args.get("group") is not None or any(_aggregates(item) for item in tree.expressions)
 
 
+@cache
 def branches(sql: str) -> list[str]:
     """The sides of a UNION ALL; the query itself where it is none."""
     tree = sqlglot.parse_one(sql, read="spark")
@@ -76,9 +78,16 @@ def _aggregates(item: exp.Expression) -> bool:
     return item.find(exp.AggFunc) is not None or bool(named & {*_SUMS, "VAR", "TOP", "SPAN"})
 
 
+class Query(NamedTuple):
+    """A query in DuckDB's words; with LIMIT its text depends on how many columns its relations have."""
+
+    tree: exp.Expression
+    text: str | None
+    is_timed: bool
+
+
 @cache
-def _read(sql: str, streams: tuple[tuple[str, str], ...]) -> tuple[exp.Expression, bool]:
-    """A query in DuckDB's words, and whether it needs the times of rows."""
+def _read(sql: str, streams: tuple[tuple[str, str], ...]) -> Query:
     tree = sqlglot.parse_one(sql, read="spark")
     names = dict(streams)
     _refuse_approximate(tree)
@@ -93,7 +102,8 @@ def _read(sql: str, streams: tuple[tuple[str, str], ...]) -> tuple[exp.Expressio
             if replaced is not None:
                 node.replace(replaced)
                 break
-    return tree, any(column.name == TIME for column in tree.find_all(exp.Column))
+    is_timed = any(column.name == TIME for column in tree.find_all(exp.Column))
+    return Query(tree, None if tree.find(exp.Limit) else tree.sql("duckdb"), is_timed)
 
 
 def _refuse_approximate(tree: exp.Expression) -> None:
@@ -204,6 +214,13 @@ def _is_call(node: exp.Expression, names: set[str]) -> bool:
 
 def _duckdb(sql: str) -> exp.Expression:
     return sqlglot.parse_one(sql, read="duckdb")
+
+
+def _with_limits(tree: exp.Expression, cursor: Any) -> str:
+    tree = tree.copy()
+    for limited in [node for node in tree.walk() if isinstance(node, exp.Query) and node.args.get("limit")]:
+        _order_whole_rows(limited, cursor)
+    return tree.sql("duckdb")
 
 
 def _order_whole_rows(limited: exp.Query, cursor: Any) -> None:

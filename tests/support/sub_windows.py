@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from support.generated_streams import SECOND, START
 from support.local_runs import TIMESTAMP, answers, feed
+from support.rows_in_view import Row, stream_order
 from support.shard_runs import ShardsInProcess
-from support.sql_oracle import Row, stream_order
 from windrow.runtime.local import LocalEngine
 
 SCHEMA = pa.schema([("ts", TIMESTAMP), ("k", pa.string()), ("x", pa.int64()), ("y", pa.string())])

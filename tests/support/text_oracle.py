@@ -1,6 +1,6 @@
 """The oracle: answers recomputed from the text of a query, over the rows in view, by DuckDB.
 
-`cql_text` cuts the windows out of the text, their definitions (`sql_oracle.in_view`) say which rows are in view, and
+`cql_text` cuts the windows out of the text, their definitions (`rows_in_view`) say which rows are in view, and
 what is left of the text is run as Spark SQL on DuckDB (`spark_on_duckdb`). Output streams, results of INTERNAL windows
 and windows on these are what their definitions say of such answers.
 """
@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from support import spark_on_duckdb
 from support.cql_text import Block, Gap, View, read
+from support.rows_in_view import Row, in_view, stream_order
 from support.spark_on_duckdb import PLACES, TIME
-from support.sql_oracle import Row, in_view, stream_order
 from support.table_history import TableHistory
 from windrow.plan.windows import Now, Range, RangeAgo, Window
 
@@ -113,9 +113,15 @@ def _lengths(window: Window) -> tuple[int, ...]:
     return (extent.length,) if isinstance(extent, Range) else (1,) if isinstance(extent, Now) else ()
 
 
+def answer_at(text: str, streams: Mapping[str, Sequence[Row]], schemas: Mapping[str, pa.Schema], now: int) -> Bag:
+    """What a query gives over the rows in view at an instant, also before the first row."""
+    world = World(text, streams, schemas)
+    return spark_on_duckdb.bag(_table(world.query, world, now))
+
+
 def _read(block: Block) -> set[str]:
     """The names of all relations that a query reads, down to the streams."""
-    found = spark_on_duckdb.relations_of(block.sql)
+    found = set(spark_on_duckdb.relations_of(block.sql))
     for view in block.views.values():
         found |= {view.source} if isinstance(view.source, str) else _read(view.source)
     return found

@@ -7,11 +7,10 @@ of choices meets in some case; under the soak profile in all of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import duckdb
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
@@ -19,16 +18,16 @@ from pyspark.sql import SparkSession
 from support.case_checks import CASES, check, staged, ways
 from support.case_files import Case
 from support.case_runtime import OnShards, Setup
-from support.generated_streams import FILL, SCHEMAS, SECOND, START, TABLE, all_streams, instants
+from support.features import is_approximate
+from support.generated_streams import FILL, SCHEMAS, SECOND, START, all_streams, instants, world_of
 from support.local_runs import answers, feed
 from support.plans import DECLARATIONS
 from support.queries import queries
+from support.rows_in_view import Row, stream_order
 from support.spark_together import OneOfMany, Together
-from support.sql_oracle import Row, answer_at, is_approximate, stream_order
 from windrow.cql import compile_query
 from windrow.errors import WindrowError
 from windrow.plan.nodes import AppendOnly, OutputStream
-from windrow.plan.printer import query_text
 
 SHARDS = (1, 2, 5)
 AT_ONCE = 120  # engines in one job
@@ -43,21 +42,6 @@ class OnSpark(OnShards):
 
     def engine(self) -> OneOfMany:
         return OneOfMany(self._together, self._number, self._shards)
-
-
-def test_query_test_files(spark: SparkSession) -> None:
-    runs = [run for place, case in enumerate(CASES) for run in ways_on_spark(case, place)]
-    failed = []
-    for first in range(0, len(runs), AT_ONCE):
-        part, together = runs[first : first + AT_ONCE], Together(spark)
-
-        def run(number: int, part: list[Run] = part, together: Together = together) -> None:
-            case, way, setup, shards = part[number]
-            check(case, setup, OnSpark(together, number, shards), f"Spark, {shards} shards, {way}")
-
-        found = together.map(run, len(part))
-        failed += [f"{one[0].name}: {error!r}" for one, error in zip(part, found, strict=True) if error is not None]
-    assert not failed, "\n".join(failed[:5])
 
 
 Run = tuple[Case, str, Setup, int]
@@ -84,6 +68,30 @@ def in_few_batches(setup: Setup) -> Setup:
                 together.setdefault(name, []).extend(rows)
         few.append(together)
     return replace(setup, batches=few)
+
+
+@pytest.fixture(scope="module")
+def errors(spark: SparkSession) -> dict[str, list[BaseException]]:
+    """All cases run, many in one job: what went wrong in each, by its name."""
+    runs = [run for place, case in enumerate(CASES) for run in ways_on_spark(case, place)]
+    found: dict[str, list[BaseException]] = {case.name: [] for case in CASES}
+    for first in range(0, len(runs), AT_ONCE):
+        part, together = runs[first : first + AT_ONCE], Together(spark)
+
+        def run(number: int, part: list[Run] = part, together: Together = together) -> None:
+            case, way, setup, shards = part[number]
+            check(case, setup, OnSpark(together, number, shards), f"Spark, {shards} shards, {way}")
+
+        for (case, *_), error in zip(part, together.map(run, len(part)), strict=True):
+            if error is not None:
+                found[case.name].append(error)
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case_on_spark(case: Case, errors: dict[str, list[BaseException]]) -> None:
+    for error in errors[case.name]:
+        raise error
 
 
 Generated = tuple[list[str], dict[str, list[Row]], list[int], list[int], str, str]
@@ -133,29 +141,21 @@ def compared(case: Generated, together: Together, number: int) -> int:
         running = [found for text in texts if (found := started(engine, text)) is not None]
         ordered = {name: stream_order(of, ["a"] if name == "t" else []) for name, of in streams.items()}
         feed(engine, ordered, SCHEMAS, [START + cut * SECOND // 2 for cut in cuts])
-        for plan, query in running:
-            moments = instants(plan, streams, chosen)
+        for text, plan, query in running:
+            world, moments = world_of(text, ordered), instants(plan, streams, chosen)
             for moment, found in zip(moments, answers(query, moments), strict=True):
-                assert_agrees(plan, {**ordered, "r": TABLE, "n": TABLE}, moment, found)
+                assert found == world.answer(moment), f"at {(moment - START) / SECOND} s: {text}"
         return len(running)
     finally:
         engine.close()
 
 
-def started(engine: OneOfMany, text: str) -> tuple[Any, Any] | None:
+def started(engine: OneOfMany, text: str) -> tuple[str, Any, Any] | None:
     """A query that has begun to run; None for one that has no answers to compare with, or is not run."""
     try:
         plan = compile_query(text, engine.session.catalog)
         if is_approximate(plan) or any(isinstance(node, OutputStream | AppendOnly) for node in plan.walk()):
             return None
-        return plan, engine.query(text)
+        return text, plan, engine.query(text)
     except WindrowError:
         return None
-
-
-def assert_agrees(plan: Any, streams: dict[str, Sequence[Row]], moment: int, found: Any) -> None:
-    try:
-        expected = answer_at(plan, streams, SCHEMAS, moment)
-    except (duckdb.OutOfRangeException, duckdb.ConversionException):
-        return
-    assert found == expected, f"at {(moment - START) / SECOND} s: {query_text(plan)}"
