@@ -192,7 +192,7 @@ def test_a_part_of_a_sink_that_a_dead_attempt_left_is_gone(tmp_path: Path) -> No
 
 def test_disk_use_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The checkpoint is as large after 300 batches as after 150; statements that are over go too."""
-    monkeypatch.setattr(checkpoints, "KEPT_BATCHES", 40)
+    monkeypatch.setattr(checkpoints, "RETAINED_BATCHES", 40)
     monkeypatch.setattr(checkpoints, "SWEPT_EVERY", 10)
     engine = an_engine(tmp_path)
     sizes: list[tuple[int, int]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from windrow.batch import Dictionary
@@ -40,14 +41,13 @@ class Accounts:
 
 def sharing(plan: RunningPlan) -> dict[str, int]:
     """How many operators run, and how many would if every query ran alone; the same for readings of streams."""
-    together = _operators(Graph(plan, Dictionary()))
+    shared = _operators(Graph(plan, Dictionary()))
     alone = 0
     for query in plan.queries:
-        one = RunningPlan(plan.version, plan.shards, plan.streams, plan.tables, (query,))
-        alone += _operators(Graph(one, Dictionary()))
+        alone += _operators(Graph(replace(plan, queries=(query,)), Dictionary()))
     reads = [{node.name for node in query.plan.walk() if isinstance(node, Stream)} for query in plan.queries]
     return {
-        "operators": together,
+        "operators": shared,
         "operators_alone": alone,
         "streams_read": len(set().union(*reads)),
         "streams_read_alone": sum(map(len, reads)),

@@ -19,9 +19,9 @@ from windrow.runtime.shards.batch_spec import ShardVersion
 from windrow.runtime.shards.emitted_log import EmittedLog, Emitting
 from windrow.runtime.shards.plan_versions import PlanVersions
 from windrow.runtime.shards.running import RunningQuery
+from windrow.runtime.shards.shard_synopses import ShardSynopses
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
 from windrow.runtime.shards.storage.shard_state import read_answer
-from windrow.runtime.shards.summaries import SummariesOfShards
 from windrow.session import Session
 from windrow.sharing.lookups import covered, synopsis_below
 from windrow.sharing.shared_with import shares
@@ -36,7 +36,7 @@ class Answers:
         self._plans = plans
         self._batches = batches
         self.log = EmittedLog(checkpoint)
-        self._summaries = SummariesOfShards(checkpoint.folder)
+        self._synopses = ShardSynopses(checkpoint.folder)
         self._asking = threading.Lock()  # asking may put a synopsis in another order, or read it again
 
     @property
@@ -103,7 +103,7 @@ class Answers:
 
     def _synopses_of(self, running: RunningQuery) -> Sequence[Held]:
         memory = self._session.catalog.synopsis_memory
-        return self._summaries.of(running, self._plans.current, self._batches.last, memory)
+        return self._synopses.of(running, self._plans.current, self._batches.last, memory)
 
     def as_it_runs(self, query: str, optimized: Node) -> PreparedQuery:
         """A query as it runs, or will from the next micro-batch on, and those that it may share with."""
@@ -119,5 +119,5 @@ class Answers:
         """The plan of a query that is looked up over its synopsis in the form that questions find it in."""
         if query.lookup is None:
             return query.plan
-        synopsis = self._summaries.kept_as(query)
+        synopsis = self._synopses.form_of(query)
         return bottom_up(query.lookup, lambda node: synopsis if isinstance(node, GroupSynopsis) else None)

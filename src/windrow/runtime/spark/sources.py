@@ -87,7 +87,7 @@ def files_of(stream: StreamEntry) -> int | None:
     if system.get_file_info(path).is_file:
         return 1
     found = system.get_file_info(pa.fs.FileSelector(path, recursive=True))
-    return sum(1 for one in found if one.is_file and _is_read(one.path[len(path) :], stream.connector.name))
+    return sum(1 for info in found if info.is_file and _is_read(info.path[len(path) :], stream.connector.name))
 
 
 def _is_read(path: str, form: str) -> bool:

@@ -10,7 +10,7 @@
     pieces/, manifests/ state of shards; changes/, side_outputs/: what came out, late and rejected rows
     spark/              Spark's own: offsets of sources
 
-Commit records are kept for the last `KEPT_BATCHES` batches, and with them what the batches gave out; of state, what the
+Commit records stay for the last `RETAINED_BATCHES` batches, and with them what the batches gave out; of state, what the
 last two commits name; of plans the last; of statements those that are not over. The rest is collected: what a commit
 leaves behind with the next one, and what died unfinished by a sweep at every start and every `SWEPT_EVERY` batches.
 """
@@ -40,7 +40,7 @@ from windrow.runtime.shards.storage.manifests import read_manifest
 
 FORMAT = 4
 VERSION = version("windrow")
-KEPT_BATCHES = 1_000
+RETAINED_BATCHES = 1_000
 SWEPT_EVERY = 100  # batches
 LOG = logging.getLogger("windrow")
 
@@ -160,7 +160,7 @@ class Checkpoint:
                 yield self._read(f"commits/{name}")
 
     def batches(self) -> list[int]:
-        """The numbers of the micro-batches that have happened and are kept."""
+        """The numbers of the micro-batches that have happened and are retained."""
         return [int(name) for name in self.folder.names("commits")]
 
     def last_commit(self) -> Commit | None:
@@ -182,7 +182,7 @@ class Checkpoint:
         if older is not None:
             for version in older.versions.values():
                 self.folder.delete(version.manifest)
-        old = self._commit(number - KEPT_BATCHES)
+        old = self._commit(number - RETAINED_BATCHES)
         if old is not None:
             for bundle in _emitted(old):
                 self.folder.delete(bundle)
@@ -196,9 +196,9 @@ class Checkpoint:
         last = [record] if before is None else [before, record]
         used = {bundle for v in record.versions.values() for bundle in read_manifest(self.folder, v).bundles}
         self._sweep("pieces", used | set(record.garbage))
-        self._sweep("manifests", {version.manifest for one in last for version in one.versions.values()})
+        self._sweep("manifests", {version.manifest for commit in last for version in commit.versions.values()})
         for emitted in ("changes", "side_outputs"):
-            self._sweep(emitted, set(), record.number - KEPT_BATCHES + 1)
+            self._sweep(emitted, set(), record.number - RETAINED_BATCHES + 1)
         self._sweep("plans", set(), record.plan_version)
 
     def _sweep(self, under: str, used: set[str], before: int | None = None) -> None:

@@ -47,9 +47,9 @@ class DiskCache:
         return Path(given) if given else Path(tempfile.gettempdir()) / f"windrow-cache-{getpass.getuser()}"
 
     def _make_room(self) -> None:
-        kept = [(path.stat(), path) for path in self._folder().glob("*/*")]
-        size = sum(stat.st_size for stat, _ in kept)
-        for stat, path in sorted(kept, key=lambda one: one[0].st_mtime_ns):
+        cached = [(path.stat(), path) for path in self._folder().glob("*/*")]
+        size = sum(stat.st_size for stat, _ in cached)
+        for stat, path in sorted(cached, key=lambda entry: entry[0].st_mtime_ns):
             if size <= CACHE_BYTES:
                 return
             path.unlink(missing_ok=True)

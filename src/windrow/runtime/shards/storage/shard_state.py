@@ -180,22 +180,22 @@ def read_answer(folder: Folder, version: ShardVersion, query: str, types: Sequen
     return answer.rows(empty(types, dictionary))
 
 
-def read_summaries(
-    folder: Folder, version: ShardVersion, plan: RunningPlan, query: RunningQuery, kept: GroupSynopsis, shard: Shard
+def read_synopsis(
+    folder: Folder, version: ShardVersion, plan: RunningPlan, query: RunningQuery, form: GroupSynopsis, shard: Shard
 ) -> Held:
     """The synopsis that a query is looked up in, as it is on a shard; empty before its first batch.
 
-    `kept` is the form it is read into: shards write the same for all of them.
+    `form` is the one it is read into: shards write the same for all of them.
     """
     manifest = read_manifest(folder, version)
     dictionary = _dictionary(read_contents(folder, _named(manifest, "dictionary/")))
     states = Graph(replace(plan, queries=(query,)), dictionary, shard).states(query.stage)
     part = next(f"node/{name}" for name, node in states.items() if holds_summaries(node))
-    found = Lowering(dictionary).lower(kept)
+    synopsis = Lowering(dictionary).lower(form)
     if part in manifest.parts:
-        assert found.state is not None
-        found.state.restore(_pieces(part, read_contents(folder, _named(manifest, f"{part}/")), dictionary))
-    return held_by(found)
+        assert synopsis.state is not None
+        synopsis.state.restore(_pieces(part, read_contents(folder, _named(manifest, f"{part}/")), dictionary))
+    return held_by(synopsis)
 
 
 def _named(manifest: StateManifest, *prefixes: str) -> dict[str, Address]:
@@ -231,9 +231,9 @@ def save(state: ShardState, folder: Folder, stage: int, named: str) -> Saved:
     contents: dict[str, bytes] = {}
     parts = state.parts(stage)
     for part, holder in parts.items():
-        found = holder.snapshot(_Known(part, {} if due else worth_keeping))
-        pieces_of[part] = [f"{part}/{piece}" for piece in found.manifest]
-        for piece, content in found.pieces.items():
+        snapshot = holder.snapshot(_Known(part, {} if due else worth_keeping))
+        pieces_of[part] = [f"{part}/{piece}" for piece in snapshot.manifest]
+        for piece, content in snapshot.pieces.items():
             if used is not None:
                 used.see_piece(content)
             if f"{part}/{piece}" not in worth_keeping:
@@ -278,16 +278,16 @@ def _dictionary_pieces(
     A piece that is not larger than what comes after it is put together with it, so that there are few. A dictionary
     that has doubled is written anew under the next generation: what is used of it.
     """
-    kept = [name for name in before.pieces if name.startswith("dictionary/")]
-    generation = _range(kept[-1])[0] if kept else 0
-    kept = list(takewhile(worth_keeping.__contains__, kept))
+    stored = [name for name in before.pieces if name.startswith("dictionary/")]
+    generation = _range(stored[-1])[0] if stored else 0
+    stored = list(takewhile(worth_keeping.__contains__, stored))
     if used is not None:
-        kept, generation = [], generation + 1
-    first = _range(kept[-1])[2] if kept else 0
-    while kept and first < dictionary.strings and 2 * first <= dictionary.strings + _range(kept[-1])[1]:
-        first = _range(kept.pop())[1]
+        stored, generation = [], generation + 1
+    first = _range(stored[-1])[2] if stored else 0
+    while stored and first < dictionary.strings and 2 * first <= dictionary.strings + _range(stored[-1])[1]:
+        first = _range(stored.pop())[1]
     added = dictionary.added_since(first) if used is None else dictionary.used(used.codes)
-    pieces: dict[str, bytes | None] = dict.fromkeys(kept)
+    pieces: dict[str, bytes | None] = dict.fromkeys(stored)
     last = first + added.num_rows
     if added.num_rows:
         pieces[f"dictionary/{generation}.{first}.{last}"] = messages.table_to_bytes(added)

@@ -6,47 +6,53 @@ changes what checkpoints say: `FORMAT` goes up then.
 
 from __future__ import annotations
 
-import importlib
 import inspect
+import sys
 from dataclasses import is_dataclass
 from enum import Enum
 from functools import cache
-from typing import Final
+from types import ModuleType
 
-FAMILIES: Final = {
-    "type": ("windrow.types",),
-    "node": ("windrow.plan.nodes", "windrow.plan.running_nodes"),
-    "expression": ("windrow.plan.expressions",),
-    "window": ("windrow.plan.windows",),
-    "plan": ("windrow.plan.schema", "windrow.plan.aggregate_class", "windrow.physical.strategy"),
-    "catalog": ("windrow.catalog.entries",),
-    "statement": ("windrow.cql.statements", "windrow.runtime.shards.statement_log"),
-    "progress": ("windrow.runtime.progress",),
-    "sink": ("windrow.runtime.modes", "windrow.runtime.sinks"),
-    "running": ("windrow.runtime.shards.running",),
-    "batch": ("windrow.runtime.shards.batch_spec",),
-    "checkpoint": (
-        "windrow.runtime.shards.storage.bundles",
-        "windrow.runtime.shards.storage.checkpoint",
-        "windrow.runtime.shards.storage.manifests",
-    ),
-    "rows": ("windrow.batch.batch", "windrow.batch.column", "windrow.batch.key_table"),
-    "state": ("windrow.state.snapshot",),
-    "table": ("windrow.runtime.tables", "windrow.runtime.side_output"),
-}
-PLAIN: Final = (
-    "TableStore",
-    "KeyTable",
-    "SideOutput",
-)  # written with all that they have, though they are no data classes
+PLAIN = ("TableStore", "KeyTable", "SideOutput")  # written with all that they have, though they are no data classes
+
+
+def _families() -> dict[str, tuple[ModuleType, ...]]:
+    """Where the classes of a family are at present. Imported when they are asked for: some of them write themselves."""
+    from windrow import types
+    from windrow.batch import Column, batch, key_table
+    from windrow.catalog import entries
+    from windrow.cql import Create
+    from windrow.plan import aggregate_class, expressions, nodes, running_nodes, schema, strategy, windows
+    from windrow.runtime import modes, progress, side_output, sinks, tables
+    from windrow.runtime.shards import batch_spec, running, statement_log
+    from windrow.runtime.shards.storage import bundles, checkpoint, manifests
+    from windrow.state import snapshot
+
+    return {
+        "type": (types,),
+        "node": (nodes, running_nodes),
+        "expression": (expressions,),
+        "window": (windows,),
+        "plan": (schema, aggregate_class, strategy),
+        "catalog": (entries,),
+        "statement": (sys.modules[Create.__module__], statement_log),
+        "progress": (progress,),
+        "sink": (modes, sinks),
+        "running": (running,),
+        "batch": (batch_spec,),
+        "checkpoint": (bundles, checkpoint, manifests),
+        "rows": (batch, sys.modules[Column.__module__], key_table),
+        "state": (snapshot,),
+        "table": (tables, side_output),
+    }
 
 
 @cache
 def classes() -> dict[str, type]:
     """All classes that can be written, by their names."""
     named: dict[str, type] = {}
-    for family, modules in FAMILIES.items():
-        for module in map(importlib.import_module, modules):
+    for family, modules in _families().items():
+        for module in modules:
             for _, kind in inspect.getmembers(module, inspect.isclass):
                 if kind.__module__ == module.__name__ and _is_data(kind):
                     name = f"{family}.{kind.__name__.lstrip('_')}"

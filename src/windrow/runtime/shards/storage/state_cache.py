@@ -42,8 +42,8 @@ class StateCache(Generic[State]):
 
     def take(self, key: Key, token: str) -> State | None:
         """Out of the memory; None when it is not this very state that is there."""
-        found = self._entries.pop(key, None)
-        return found.state if found is not None and found.token == token else None
+        entry = self._entries.pop(key, None)
+        return entry.state if entry is not None and entry.token == token else None
 
     def put(self, key: Key, batch: int, token: str, state: State) -> None:
         stale = [other for other, entry in self._entries.items() if other[0] == key[0] and entry.batch < batch - 1]

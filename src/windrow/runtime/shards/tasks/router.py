@@ -1,4 +1,4 @@
-"""Stage 0, where rows are read: rows that do not fit are put aside, the others go to the shards that need them.
+"""Stage 0, where rows are read: rows that do not fit go to a side output, the others go to the shards that need them.
 
 Whatever needs no memory is done here: selection, projection, lifetimes of time-based windows. A task tells every shard
 of every stage what its rows bring for the watermark, whether it has rows for it or not.
@@ -136,8 +136,8 @@ class _Router:
             part = closings.take(shard == number)
             bound.setdefault((output.exchange.stage, int(number)), {})[closings_of(output.name)] = to_bytes(part)
 
-    def _add_side_output(self, source: str, kind: str, aside: SideOutput) -> None:
-        table = aside.table()
+    def _add_side_output(self, source: str, kind: str, output: SideOutput) -> None:
+        table = output.table()
         if table is not None:
             self._side_outputs.append((source, kind, messages.table_to_bytes(table)))
 
@@ -172,9 +172,9 @@ def _graph_of(plan_content: bytes) -> list[tuple[Dictionary, Graph]]:
 
 
 def _lowered(plan_content: bytes) -> tuple[Dictionary, Graph]:
-    """The graph of a plan, kept in the worker; it starts anew when its dictionary has become large."""
-    kept = _graph_of(plan_content)
-    if not kept or len(kept[0][0]) > KNOWN_STRINGS:
+    """The graph of a plan, cached in the worker; it starts anew when its dictionary has become large."""
+    cached = _graph_of(plan_content)
+    if not cached or len(cached[0][0]) > KNOWN_STRINGS:
         dictionary = Dictionary()
-        kept[:] = [(dictionary, Graph(plan_from_bytes(plan_content), dictionary))]
-    return kept[0]
+        cached[:] = [(dictionary, Graph(plan_from_bytes(plan_content), dictionary))]
+    return cached[0]

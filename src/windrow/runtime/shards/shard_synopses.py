@@ -19,12 +19,12 @@ from windrow.runtime.lookups.rechoosing_joins import RechoosingJoin, rechoosing_
 from windrow.runtime.shards.running import RunningPlan, RunningQuery
 from windrow.runtime.shards.storage.bundles import Folder
 from windrow.runtime.shards.storage.checkpoint import Commit
-from windrow.runtime.shards.storage.shard_state import read_summaries
+from windrow.runtime.shards.storage.shard_state import read_synopsis
 
-_KEPT = 16  # synopses that are held for the next question
+_MOST = 16  # synopses in memory for the next question
 
 
-class SummariesOfShards:
+class ShardSynopses:
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._batch = -1
@@ -35,29 +35,29 @@ class SummariesOfShards:
         """What the shards hold for a query, of which so many bytes may be in memory; without keys one has it all."""
         synopsis = query.plan
         assert isinstance(synopsis, GroupSynopsis), query
-        if last is None or all(one.statement != query.statement for one in plan.queries):
+        if last is None or all(running.statement != query.statement for running in plan.queries):
             return [held_by(Lowering(Dictionary()).lower(synopsis))]
         if last.number != self._batch:
             for key in list(self._held):
                 self._reconsider(key, memory)
-            running = {(one.plan, one.start) for one in plan.queries}
+            running = {(other.plan, other.start) for other in plan.queries}
             self._forms = {key: form for key, form in self._forms.items() if key in running}
             self._batch, self._held = last.number, {}
         key = (synopsis, query.start)
         if sum(state.lookups for _, state in self._held.get(key, ())) >= rechoosing.BETWEEN_LOOKS:
             self._reconsider(key, memory)
         if key not in self._held:
-            if len(self._held) >= _KEPT:
+            if len(self._held) >= _MOST:
                 self._held.pop(next(iter(self._held)))
-            kept = self.kept_as(query)
+            form = self.form_of(query)
             self._held[key] = [
-                read_summaries(self._folder, version, plan, query, kept, Shard(number, plan.shards))
+                read_synopsis(self._folder, version, plan, query, form, Shard(number, plan.shards))
                 for (stage, number), version in last.versions.items()
                 if stage == query.stage and (synopsis.keys or number == 0)
             ]
         return self._held[key]
 
-    def kept_as(self, query: RunningQuery) -> GroupSynopsis:
+    def form_of(self, query: RunningQuery) -> GroupSynopsis:
         """The synopsis of a query in the form that questions find it in."""
         assert isinstance(query.plan, GroupSynopsis), query
         return self._forms.setdefault((query.plan, query.start), rechoosing_of(query.plan)).plan
