@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -44,7 +45,7 @@ def explained(engine: Any, name: str) -> Shape:
 def started(engine: Any) -> Any:
     """After the first step: what queries share has been decided."""
     for stream in (*STREAMS, "readings"):
-        own = {"ttl": "INTERVAL 1 SECOND"} if stream == "readings" else {}
+        own = {"ttl": timedelta(seconds=1)} if stream == "readings" else {}
         rows = [{"ts": 1_000_000 * second, "a": 1, "b": "x", "v": 1.0, **own} for second in (1, 2)]
         engine.push(stream, rows)
     engine.step()
@@ -92,6 +93,20 @@ def test_explain_shows_what_runs(workload: str, shards: int) -> None:
     started(engine)
     running = plans_on_shards(engine) if shards else local_plans(engine)
     assert {name: explained(engine, name) for name in on_command_line} == {n: shape(p) for n, p in running.items()}
+    engine.close()
+
+
+def test_what_is_lowered_is_what_is_shown() -> None:
+    """Lowering adds no nodes of its own that say how a plan runs."""
+    engine = LocalEngine()
+    engine.sql(DECLARATIONS)
+    engine.query("SELECT b, FIRST(a) AS x FROM (SELECT ISTREAM a, b FROM s [RANGE 5 SECONDS]) [ROWS 3] AS q GROUP BY b")
+    engine.query("SELECT s.a, t.b FROM s [RANGE 5 SECONDS INTERNAL], t [RANGE 9 SECONDS] WHERE s.a = t.a")
+    engine.query("SELECT s.a FROM s [ROWS 5 INTERNAL], t [ROWS 9] WHERE s.a = t.a")
+    engine.query(PERIODIC)
+    started(engine)
+    planned = {type(node) for plan in engine._dataflow.plans.values() for node in plan.walk()}
+    assert {type(operator.plan) for operator in engine._dataflow.operators()} <= planned
     engine.close()
 
 

@@ -53,7 +53,6 @@ from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.analysis.state import is_grouped
 from windrow.plan.nodes import Node, OutputKind
 from windrow.plan.strategy import Strategy
-from windrow.sharing.followed_parts import followed
 from windrow.state import StructureKind
 from windrow.types import TIMESTAMP
 
@@ -213,14 +212,15 @@ class Lowering(GroupLowering, JoinLowering):
             return self._sampled(plan, slide)
         if isinstance(plan, nodes.Union):
             return PhysicalNode(plan, MergeUnion(), tuple(self._lasting(side, slide) for side in plan.inputs))
-        marked = followed(plan, slide)
-        if not marked.carried:
-            return self._told(plan, slide)
-        places = {name: place for place, name in enumerate(marked.plan.schema.names)}
-        ends, numbers = tuple(places[name] for name in marked.ends), tuple(places[name] for name in marked.parts)
-        operator = AppendOnly(ends, numbers, structure_kind(marked.plan, self._strategy))
-        watched = (self.lower(part) for part in marked.parts.values())
-        return PhysicalNode(plan, operator, (self._sampled(marked.plan, slide), *watched))
+        return self._ending(plan, slide) if isinstance(plan, running_nodes.EndWithParts) else self._told(plan, slide)
+
+    def _ending(self, plan: running_nodes.EndWithParts, slide: int | None) -> PhysicalNode:
+        places = {name: place for place, name in enumerate(plan.input.schema.names)}
+        ends = tuple(places[name] for name in plan.ends)
+        numbers = tuple(places[name] for name, _ in plan.numbers)
+        operator = AppendOnly(ends, numbers, structure_kind(plan.input, self._strategy))
+        watched = (self.lower(part) for part in plan.parts)
+        return PhysicalNode(plan, operator, (self._sampled(plan.input, slide), *watched))
 
     def _told(self, plan: Node, slide: int | None) -> PhysicalNode:
         """All that a query tells, branch by branch: what is new, and of a periodic aggregate each of its values."""

@@ -1,6 +1,6 @@
 """The nodes that only say how a plan runs: put into it when queries start, and never written by anybody.
 
-    parts of results     WithEnd, Numbered, Stamped
+    parts of results     WithEnd, Numbered, EndWithParts, Stamped
     shards               Exchange
     slices               SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, MergeGroups
     synopses             WindowSynopsis, JoinSynopsis, PeriodicSynopsis
@@ -11,6 +11,7 @@ None of them is a kind of a logical node: who handles nodes names each of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -25,7 +26,7 @@ from windrow.types import BIGINT, TIMESTAMP
 class WithEnd(Node):
     """The input with a column that holds each result's end, null when there is none.
 
-    This node and the next follow external parts through a query with INTERNAL windows. `slide` is how far apart the
+    This node and the next two follow external parts through a query with INTERNAL windows. `slide` is how far apart the
     query's refreshes are.
     """
 
@@ -47,6 +48,37 @@ class Numbered(Node):
 
     def _derive_schema(self) -> Schema:
         return self.input.schema + Schema((Field(self.name, BIGINT),))
+
+
+@plan_node
+class EndWithParts(Node):
+    """Results that end with the first of their external parts, without the columns that say so.
+
+    `ends` are columns that hold the end of a part, `numbers` those that hold the number of a tuple of a part, with the
+    name of that part.
+    """
+
+    input: Node
+    ends: tuple[str, ...]
+    numbers: tuple[tuple[str, str], ...]
+
+    def _derive_schema(self) -> Schema:
+        dropped = {*self.ends, *(column for column, _ in self.numbers)}
+        return Schema(tuple(field for field in self.input.schema if field.name not in dropped))
+
+    @property
+    def parts(self) -> tuple[Numbered, ...]:
+        """Those whose tuples are watched, one for each column of numbers."""
+        known = {part.name: part for part in _numbered(self.input)}
+        return tuple(known[name] for _, name in self.numbers)
+
+
+def _numbered(node: Node) -> Iterator[Numbered]:
+    if isinstance(node, Numbered):
+        yield node
+    elif not isinstance(node, EndWithParts):
+        for below in node.inputs:
+            yield from _numbered(below)
 
 
 @plan_node
@@ -302,7 +334,7 @@ Grouping: TypeAlias = GroupBy | MergeGroups | GroupLookup
 SYNOPSES = (WindowSynopsis, JoinSynopsis, PeriodicSynopsis)
 LOOKUPS = (WindowLookup, JoinLookup, PeriodicLookup)
 RUNNING: tuple[type[Node], ...] = (
-    *(WithEnd, Numbered, Stamped, Exchange),
+    *(WithEnd, Numbered, EndWithParts, Stamped, Exchange),
     *(SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, MergeGroups),
     *SYNOPSES,
     *LOOKUPS,

@@ -11,13 +11,61 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from windrow.plan.analysis.internal import has_internal, joins_and_unites
+from windrow.plan.analysis.refreshes import refresh_interval
 from windrow.plan.analysis.relations import is_non_retroactive
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.expressions import Literal, Named, columns_of
-from windrow.plan.nodes import Alias, Distinct, Filter, Join, Node, Project, SemiJoin, Sort
+from windrow.plan.nodes import (
+    Alias,
+    AppendOnly,
+    Distinct,
+    Filter,
+    Join,
+    Node,
+    Project,
+    SemiJoin,
+    Sort,
+    Union,
+    Windowed,
+)
 from windrow.plan.pattern import Pattern
-from windrow.plan.running_nodes import Numbered, WithEnd
+from windrow.plan.rewrite import verified
+from windrow.plan.running_nodes import EndWithParts, Numbered, WithEnd
+from windrow.sharing.starting import Plans, Starting
 from windrow.types import BIGINT
+
+
+def with_followed_parts(plans: Plans, starting: Starting) -> Plans:
+    return {name: _followed(plan) for name, plan in plans.items()}
+
+
+def _followed(node: Node) -> Node:
+    """The plan whose results end with their external parts, and so with streams of results below it."""
+    node = _followed_below(node)
+    if not isinstance(node, AppendOnly):
+        return node
+    return verified(node, AppendOnly(_ending(node.input, refresh_interval(node))))
+
+
+def _followed_below(node: Node) -> Node:
+    """A window takes results in whatever they end with (WSTREAM)."""
+    rewrite = _followed_below if isinstance(node, Windowed) else _followed
+    inputs = tuple(map(rewrite, node.inputs))
+    is_same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
+    return node if is_same else node.with_inputs(*inputs)
+
+
+def _ending(node: Node, slide: int | None) -> Node:
+    """The results of a query, each with its end; `slide` is that of the query."""
+    if not has_internal(node):
+        return node
+    if isinstance(node, Sort | Union):
+        return node.with_inputs(*(_ending(below, slide) for below in node.inputs))
+    followed = _Following(slide).through(node)
+    if not followed.carried:
+        return node
+    numbers = tuple((column, part.name) for column, part in followed.parts.items())
+    return EndWithParts(followed.plan, followed.ends, numbers)
 
 
 @dataclass(frozen=True)
@@ -31,11 +79,6 @@ class Followed:
     @property
     def carried(self) -> tuple[str, ...]:
         return (*self.ends, *self.parts)
-
-
-def followed(plan: Node, slide: int | None) -> Followed:
-    """The plan of a query with INTERNAL windows, its external parts followed; `slide` is that of the query."""
-    return _Following(slide).through(plan)
 
 
 class _Following:

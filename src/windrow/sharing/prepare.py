@@ -13,6 +13,7 @@ from windrow.plan.analysis.rates import Statistics
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.plan.strategy import Strategy
 from windrow.sharing.exchanges import distributed, distributed_lookup
+from windrow.sharing.followed_parts import with_followed_parts
 from windrow.sharing.indexed_thresholds import with_indexed_thresholds
 from windrow.sharing.lookups import synopsis_below, with_lookups
 from windrow.sharing.row_times import with_row_times
@@ -27,10 +28,11 @@ PREPARATION: tuple[Step, ...] = (
     with_indexed_thresholds,  # before slices: it takes whole groups of a window away from them
     with_slices,
     with_shared_slices,  # of the slices that there are by now
+    with_followed_parts,  # last: parts are whatever the plan has become
 )
 
 # Without these a plan has no meaning: they run even when the optimizer is set off.
-REQUIRED: tuple[Step, ...] = (with_row_times, with_lookups, with_summaries)
+REQUIRED: tuple[Step, ...] = (with_row_times, with_lookups, with_summaries, with_followed_parts)
 
 
 def prepare(

@@ -36,6 +36,7 @@ from windrow.plan.nodes import (
 from windrow.plan.running_nodes import (
     LOOKUPS,
     SYNOPSES,
+    EndWithParts,
     Exchange,
     Grouping,
     LastSubWindows,
@@ -146,7 +147,7 @@ _BOUNDS: ByKind[Callable[..., dict[str, str]]] = ByKind(
         (GroupBy, MergeGroups, *LOOKUPS): _grouped,
         (Stream, Table, Windowed): _no_bounds,
         (Join, SemiJoin, AntiJoin, Union, Except, Intersect, Distinct): _no_bounds,
-        (WithEnd, Numbered, Stamped): _no_bounds,
+        (WithEnd, Numbered, EndWithParts, Stamped): _no_bounds,
         (SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, *SYNOPSES): _no_bounds,
     }
 )

@@ -40,6 +40,7 @@ from windrow.plan.nodes import (
 from windrow.plan.running_nodes import (
     LOOKUPS,
     SYNOPSES,
+    EndWithParts,
     Exchange,
     LastSubWindows,
     MergeGroups,
@@ -165,7 +166,7 @@ _CLOSED: ByKind[Callable[..., Closed | None]] = ByKind(
         Distinct: _distinct,
         Table: _never,
         (SemiJoin, AntiJoin, Union, Except, Intersect, Limit, AppendOnly, OutputStream): _never,
-        (WithEnd, Numbered, Stamped): _never,
+        (WithEnd, Numbered, EndWithParts, Stamped): _never,
         (SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, MergeGroups): _never,
         (*SYNOPSES, *LOOKUPS): _never,
     }

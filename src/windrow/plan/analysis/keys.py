@@ -35,6 +35,7 @@ from windrow.plan.nodes import (
 from windrow.plan.running_nodes import (
     LOOKUPS,
     SYNOPSES,
+    EndWithParts,
     Exchange,
     Grouping,
     LastSubWindows,
@@ -161,7 +162,7 @@ _CANDIDATES: ByKind[Callable[..., frozenset[Key]]] = ByKind(
         (GroupBy, MergeGroups, *LOOKUPS): _group_keys,
         OutputStream: _output_keys,
         AppendOnly: _no_key,  # results stay, and equal ones may follow
-        (WithEnd, Numbered, Stamped): _no_key,
+        (WithEnd, Numbered, EndWithParts, Stamped): _no_key,
         (SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, *SYNOPSES): _no_key,
     }
 )

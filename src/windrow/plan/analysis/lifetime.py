@@ -36,6 +36,7 @@ from windrow.plan.pattern import Pattern
 from windrow.plan.running_nodes import (
     LOOKUPS,
     SYNOPSES,
+    EndWithParts,
     Exchange,
     Grouping,
     LastSubWindows,
@@ -165,7 +166,7 @@ def _of_parts(node: Node) -> Lifetime:
     return Lifetime("greatest(ts of its parts)", _known("least(exp of its parts)"))
 
 
-def _append_only(node: AppendOnly) -> Lifetime:
+def _append_only(node: AppendOnly | EndWithParts) -> Lifetime:
     stays = update_pattern(node) is Pattern.MONOTONIC
     return Lifetime(lifetime(node.input).begin, NEVER if stays else _known("least(exp of its external parts)"))
 
@@ -279,7 +280,7 @@ _LIFETIMES: ByKind[Callable[..., Lifetime]] = ByKind(
         Distinct: _distinct,
         (GroupBy, MergeGroups, *LOOKUPS): _grouped,
         Limit: _limited,
-        AppendOnly: _append_only,
+        (AppendOnly, EndWithParts): _append_only,
         OutputStream: _output,
         (Exchange, Stamped, WithEnd, SlicePartials, SharedSlices, SliceSummaries, *SYNOPSES): _as_below,
         (Numbered, LastSubWindows): _of_parts,

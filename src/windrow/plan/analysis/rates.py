@@ -47,6 +47,7 @@ from windrow.plan.pattern import Pattern
 from windrow.plan.running_nodes import (
     LOOKUPS,
     SYNOPSES,
+    EndWithParts,
     Exchange,
     Grouping,
     GroupLookup,
@@ -381,7 +382,7 @@ _ESTIMATES: ByKind[Callable[..., Estimate]] = ByKind(
         (GroupBy, MergeGroups, *LOOKUPS): Rates._grouped,
         Limit: Rates._limited,
         (AppendOnly, OutputStream): Rates._emitted,
-        (WithEnd, Numbered, Stamped, Exchange): Rates._as_below,
+        (WithEnd, Numbered, EndWithParts, Stamped, Exchange): Rates._as_below,
         SlicePartials: Rates._sliced,
         SharedSlices: Rates._in_slices,
         (SliceSummaries, LastSubWindows): Rates._as_below,

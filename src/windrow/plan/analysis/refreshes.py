@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from windrow.plan.nodes import Node, OutputStream, Stream, Windowed
-from windrow.plan.running_nodes import PeriodicLookup, SubWindows
+from windrow.plan.running_nodes import Numbered, PeriodicLookup, SubWindows, WithEnd
 from windrow.plan.windows import RowCount, Window
 
 
@@ -42,4 +42,5 @@ def without_slides(node: Node) -> Node:
     if isinstance(node, Windowed):
         slides_in_time = isinstance(node.window.slide, int)
         return Windowed(node.input, replace(node.window, slide=None)) if slides_in_time else node
-    return node.with_inputs(*(without_slides(below) for below in node.inputs))
+    below = node.with_inputs(*(without_slides(below) for below in node.inputs))
+    return replace(below, slide=None) if isinstance(below, WithEnd | Numbered) else below

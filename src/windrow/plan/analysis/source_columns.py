@@ -35,6 +35,7 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.running_nodes import (
     LOOKUPS,
+    EndWithParts,
     Exchange,
     JoinSynopsis,
     LastSubWindows,
@@ -145,7 +146,7 @@ _USED: ByKind[Callable[..., Columns]] = ByKind(
         Windowed: _by_window,
         (GroupBy, SlicePartials, SharedSlices, WindowSynopsis, PeriodicSynopsis): _by_groups,
         (SemiJoin, AntiJoin, Union, Except, Intersect, Distinct, Limit, AppendOnly, OutputStream): _everything,
-        (WithEnd, Numbered, Stamped): _everything,
+        (WithEnd, Numbered, EndWithParts, Stamped): _everything,
         (SliceSummaries, SubWindows, LastSubWindows, MergeGroups, JoinSynopsis, *LOOKUPS): _everything,
     },
     never={(Stream, Table): "nothing is below a source"},

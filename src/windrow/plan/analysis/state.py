@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from windrow.plan.aggregate_class import AggregateClass
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.analysis.closings import Closed, closes_groups, closes_partitions, closes_side
+from windrow.plan.analysis.internal import block
 from windrow.plan.analysis.join_synopses import rows_of
 from windrow.plan.analysis.rates import FOREVER, Rates
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
@@ -45,6 +46,7 @@ from windrow.plan.nodes import (
 from windrow.plan.pattern import Pattern
 from windrow.plan.running_nodes import (
     SYNOPSES,
+    EndWithParts,
     Exchange,
     Grouping,
     GroupSynopsis,
@@ -157,11 +159,21 @@ def _output_state(node: OutputStream, rates: Rates) -> tuple[StateEntry, ...]:
 
 
 def _append_only_state(node: AppendOnly, rates: Rates) -> tuple[StateEntry, ...]:
+    """Results that end with parts are stored below."""
+    is_stored_below = any(isinstance(part, EndWithParts) for part in block(node.input))
+    return () if is_stored_below else (_stored("previous answer", node, 0, rates),)
+
+
+def _ending_state(node: EndWithParts, rates: Rates) -> tuple[StateEntry, ...]:
     """Results whose external parts may end at any time are kept until one does."""
     previous = _stored("previous answer", node, 0, rates)
     if update_pattern(node) is not Pattern.STR:
         return (previous,)
     return previous, StateEntry("results", Structure.ROW_HASH, rates.of(node).rows)
+
+
+def _numbered_state(node: Numbered, rates: Rates) -> tuple[StateEntry, ...]:
+    return (_stored("numbers", node, 0, rates),)
 
 
 def view_of(node: Node, rates: Rates) -> StateEntry:
@@ -266,12 +278,14 @@ _STATES: ByKind[Callable[..., tuple[StateEntry, ...]]] = ByKind(
         (GroupBy, MergeGroups): _group_state,
         Limit: _sorted_state,
         AppendOnly: _append_only_state,
+        EndWithParts: _ending_state,
         OutputStream: _output_state,
         SYNOPSES: _synopsis_state,
         PeriodicLookup: _answer_state,
         (WindowLookup, JoinLookup): _nothing,  # the synopsis below remembers
         (Stamped, Exchange): _nothing,
-        (WithEnd, Numbered): _nothing,  # counted with the AppendOnly above
+        WithEnd: _nothing,
+        Numbered: _numbered_state,
         (SlicePartials, SharedSlices, SliceSummaries, LastSubWindows): _nothing,  # counted where slices are merged
     }
 )

@@ -41,6 +41,7 @@ from windrow.plan.pattern import Pattern
 from windrow.plan.running_nodes import (
     LOOKUPS,
     SYNOPSES,
+    EndWithParts,
     Exchange,
     Grouping,
     LastSubWindows,
@@ -96,7 +97,7 @@ def _as_below(node: Node, of: PatternOf) -> Pattern:
     return of(node.inputs[0])
 
 
-def _append_only(node: AppendOnly, of: PatternOf) -> Pattern:
+def _append_only(node: AppendOnly | EndWithParts, of: PatternOf) -> Pattern:
     return _external_pattern(node.input)
 
 
@@ -194,7 +195,7 @@ _PATTERNS: ByKind[Callable[..., Pattern]] = ByKind(
         Distinct: _weak,
         (Except, GroupBy, Limit): _strict,
         (Numbered, LastSubWindows, MergeGroups, *LOOKUPS): _strict,
-        AppendOnly: _append_only,
+        (AppendOnly, EndWithParts): _append_only,
         OutputStream: _output,
     }
 )

@@ -34,6 +34,7 @@ from windrow.plan.pattern import Pattern
 from windrow.plan.printer import ExpressionPrinter, aggregate_text, expression_text, sort_key_text, window_text
 from windrow.plan.running_nodes import (
     LOOKUPS,
+    EndWithParts,
     Exchange,
     Grouping,
     GroupSynopsis,
@@ -76,6 +77,7 @@ _NAMES: ByKind[str] = ByKind(
         OutputStream: "OutputStream",
         WithEnd: "WithEnd",
         Numbered: "Numbered",
+        EndWithParts: "EndWithParts",
         Stamped: "Stamped",
         Exchange: "Exchange",
         SlicePartials: "SlicePartials",
@@ -210,6 +212,10 @@ def _append_only(node: AppendOnly) -> str:
     return "results stay when their INTERNAL windows move on" + ("" if stays else ", and end with their external parts")
 
 
+def _end_with_parts(node: EndWithParts) -> str:
+    return f"results end with the first of {', '.join((*node.ends, *(column for column, _ in node.numbers)))}"
+
+
 def _shared_slices(node: SharedSlices) -> str:
     return f"{_group_by(node)} in slices of {format_duration(node.width)}"
 
@@ -256,6 +262,7 @@ _DESCRIPTIONS: ByKind[Callable[..., str]] = ByKind(
         AppendOnly: _append_only,
         OutputStream: _output,
         Exchange: _exchange,
+        EndWithParts: _end_with_parts,
         SharedSlices: _shared_slices,
         LastSubWindows: _last_sub_windows,
         JoinSynopsis: _join_synopsis,
