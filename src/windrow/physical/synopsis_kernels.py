@@ -24,7 +24,7 @@ from windrow.synopses import (
 )
 from windrow.synopses.collective.thresholds import ExtremeIndex, ThresholdIndex, WeightIndex
 from windrow.synopses.positions.quantile import Median
-from windrow.synopses.sketches.group_sketches import DecayedSketch, Fading, GroupSketch, HistogramSketch
+from windrow.synopses.sketches.group_sketches import DecayedKind, DecayedSketch, GroupSketch, HistogramSketch
 from windrow.types import BINARY, STRING, DecimalType, is_integer
 
 
@@ -68,15 +68,15 @@ def sum_histogram(call: AggregateCall) -> GroupSketch:
 
 
 def faded_sum(call: AggregateCall) -> GroupSketch:
-    return DecayedSketch(_constant(call), Fading.SUM)
+    return DecayedSketch(_constant(call), DecayedKind.SUM)
 
 
 def faded_count(call: AggregateCall) -> GroupSketch:
-    return DecayedSketch(_constant(call), Fading.COUNT)
+    return DecayedSketch(_constant(call), DecayedKind.COUNT)
 
 
 def faded_average(call: AggregateCall) -> GroupSketch:
-    return DecayedSketch(_constant(call), Fading.AVERAGE)
+    return DecayedSketch(_constant(call), DecayedKind.AVERAGE)
 
 
 def row_index() -> ThresholdIndex:

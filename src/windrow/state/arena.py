@@ -18,7 +18,7 @@ from windrow.batch.batch import Batch
 from windrow.batch.compiled import compiled
 from windrow.batch.key_table import KeyTable
 from windrow.batch.words import words_of
-from windrow.state.chains import EXP, KEY, TS, Asked, Chains, Found, link, overlapping, unlink
+from windrow.state.chains import EXP, KEY, TS, Chains, Probe, ProbedPairs, link, overlapping, unlink
 from windrow.state.stored_columns import StoredColumns
 
 _SMALLEST = 64
@@ -88,12 +88,12 @@ class RowArena:
         """All slots in use."""
         return np.flatnonzero(self.alive[: self._used])
 
-    def probe(self, keys: Int64s, ts: Int64s, exp: Int64s) -> Found:
+    def probe(self, keys: Int64s, ts: Int64s, exp: Int64s) -> ProbedPairs:
         """Pairs with equal keys and lifetimes that overlap."""
         if self._heads is None:
             self._heads = np.zeros(_SMALLEST, np.int64)
             self._link(self.slots())
-        return overlapping(Asked(keys, ts, exp), Chains(self._heads, self._rows))
+        return overlapping(Probe(keys, ts, exp), Chains(self._heads, self._rows))
 
     def cancelling(self) -> Int64s:
         """Slots of rows that sum to nothing from now on: same key, row and end, opposite signs. Scans all."""

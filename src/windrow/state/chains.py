@@ -23,8 +23,8 @@ _BLOCK = 64
 _SMALLEST = 64
 
 
-class Found(NamedTuple):
-    """Pairs: positions among what was asked, places of the rows that answer, and the lifetimes they have in common."""
+class ProbedPairs(NamedTuple):
+    """Pairs: positions among the probes, places of the rows that answer, and the lifetimes they have in common."""
 
     positions: Int64s
     places: Int64s
@@ -32,7 +32,7 @@ class Found(NamedTuple):
     ends: Int64s
 
 
-class Asked(NamedTuple):
+class Probe(NamedTuple):
     """What is looked for: keys, and the lifetimes that rows have to overlap."""
 
     keys: Int64s
@@ -49,16 +49,16 @@ class Chains(NamedTuple):
     oldest: int = 0
 
 
-def overlapping(asked: Asked, chains: Chains) -> Found:
-    """The rows with an equal key whose lifetime overlaps [ts, exp), for each thing asked."""
-    parts: list[Found] = []
-    position, link, room = 0, 0, max(_SMALLEST, len(asked.keys))
-    while not parts or position < len(asked.keys):
-        found = Found(*(np.empty(room, np.int64) for _ in Found._fields))
-        position, link, count = _walk(asked, chains, position, link, found)
-        parts.append(Found(*(array[:count] for array in found)))
+def overlapping(probe: Probe, chains: Chains) -> ProbedPairs:
+    """The rows with an equal key whose lifetime overlaps [ts, exp), for each probe."""
+    parts: list[ProbedPairs] = []
+    position, link, room = 0, 0, max(_SMALLEST, len(probe.keys))
+    while not parts or position < len(probe.keys):
+        found = ProbedPairs(*(np.empty(room, np.int64) for _ in ProbedPairs._fields))
+        position, link, count = _walk(probe, chains, position, link, found)
+        parts.append(ProbedPairs(*(array[:count] for array in found)))
         room *= 2
-    return Found(*(part[0] if len(part) == 1 else np.concatenate(part) for part in zip(*parts, strict=True)))
+    return ProbedPairs(*(part[0] if len(part) == 1 else np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
 @inlined
@@ -75,9 +75,9 @@ def _prefetch(rows: Int64s, links: Int64s, count: int, base: int, oldest: int) -
 
 
 @compiled
-def _walk(asked: Asked, chains: Chains, position: int, pending: int, found: Found) -> tuple[int, int, int]:
+def _walk(probe: Probe, chains: Chains, position: int, pending: int, found: ProbedPairs) -> tuple[int, int, int]:
     """From a position, and the link in its chain, until there is no room: where it stopped, and the pairs found."""
-    keys, ts, exp = asked.keys, asked.ts, asked.exp
+    keys, ts, exp = probe.keys, probe.ts, probe.exp
     heads, rows, base, oldest = chains.heads, chains.rows, chains.base, chains.oldest
     count = 0
     links = np.empty(_BLOCK + 1, np.int64)

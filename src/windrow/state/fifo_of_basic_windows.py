@@ -19,7 +19,7 @@ import numpy as np
 from windrow.batch.arrays import Int64s, grown, ones
 from windrow.batch.batch import Batch
 from windrow.batch.compiled import compiled
-from windrow.state.chains import EXP, KEY, TS, Asked, Chains, Found, link_in_order, overlapping
+from windrow.state.chains import EXP, KEY, TS, Chains, Probe, ProbedPairs, link_in_order, overlapping
 from windrow.state.snapshot import Piece, Snapshot
 from windrow.state.stored_columns import StoredColumns
 from windrow.state.structure import KeyedRows, Matches
@@ -142,12 +142,12 @@ class FifoOfBasicWindows:
         kept = self._rows[self._oldest - self._base : self._next - self._base]
         self._forgotten = int(np.count_nonzero(kept[:, TS] == _NEVER))
 
-    def _overlapping(self, keys: Int64s, ts: Int64s, exp: Int64s) -> Found:
+    def _overlapping(self, keys: Int64s, ts: Int64s, exp: Int64s) -> ProbedPairs:
         if self._heads is None:
             self._heads = np.zeros(_SMALLEST, np.int64)
             self._link(self._oldest)
         chains = Chains(self._heads, self._rows, self._base, self._oldest)
-        return overlapping(Asked(keys, ts, exp), chains)
+        return overlapping(Probe(keys, ts, exp), chains)
 
     def _number_anew(self) -> None:
         """Without the rows that were forgotten."""

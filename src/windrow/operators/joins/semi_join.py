@@ -86,7 +86,7 @@ class WeakSemiJoinState(Parts):
         return {**found, "present": self.present, "matched": self.matched}
 
 
-class Turns(NamedTuple):
+class PresenceChanges(NamedTuple):
     """Keys that become present, or absent, at an instant."""
 
     keys: Int64s
@@ -187,7 +187,7 @@ def changes_by_presence(
     parts = [left if bool((present == wanted).all()) else left.take(present == wanted)]
     if not wanted and never is not None:
         parts.append(never)
-    parts.append(_turned(state, Turns(keys, times, turned), left, wanted))
+    parts.append(_turned(state, PresenceChanges(keys, times, turned), left, wanted))
     state.left.drop_until(segment.end)
     state.keys.tidy()
     changes = concat(parts)
@@ -204,7 +204,7 @@ def _with_keys(rows: Batch, keys: tuple[int, ...], state: PresenceState) -> tupl
     return rows.take(~lost), rows.take(lost)
 
 
-def _turned(state: PresenceState, turns: Turns, like: Batch, wanted: bool) -> Batch:
+def _turned(state: PresenceState, turns: PresenceChanges, like: Batch, wanted: bool) -> Batch:
     """The rows of the left that were there before their key turned, and still are: they come or are taken back."""
     positions, rows = state.left.probe(turns.keys, turns.times - 1, np.full(len(turns.keys), FOREVER, np.int64))
     times = turns.times[positions]

@@ -25,7 +25,7 @@ MARGIN_ROWS = 16  # more than the rows of a generator that share one time becaus
 MARGIN_TIME = 2 * MILLISECOND  # more than the step of a generator's clock
 
 
-class Happening(Protocol):
+class TimedRows(Protocol):
     """Rows that know their times; times follow the timeline to within the margins above."""
 
     @property
@@ -39,7 +39,7 @@ class Arrival:
     disorder: Duration
     random: CounterRandom
 
-    def order(self, happening: Happening, first: int, last: int, end: int | None) -> Int64s:
+    def order(self, happening: TimedRows, first: int, last: int, end: int | None) -> Int64s:
         """The numbers of the rows at places [first, last), of a stream of `end` rows."""
         low, high = self._around(happening.timeline, first, last)
         high = high if end is None else min(high, end)

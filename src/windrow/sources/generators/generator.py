@@ -12,14 +12,14 @@ import pyarrow as pa
 from windrow.batch.arrays import Array, Int64s
 from windrow.errors import WindrowError
 from windrow.sources.generators import sensors, trades, traffic
-from windrow.sources.generators.arrival import Arrival, Happening
+from windrow.sources.generators.arrival import Arrival, TimedRows
 from windrow.sources.generators.counter_random import CounterRandom
 from windrow.sources.generators.options import COMMON, Option, Value, known_names, read_options
 
 CHUNK = 1 << 15  # rows made at a time: their columns stay in the processor's cache
 
 
-class Rows(Happening, Protocol):
+class Rows(TimedRows, Protocol):
     """Rows in the order of their times, each a function of its number."""
 
     @property

@@ -18,7 +18,7 @@ from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.snapshot import Piece, Snapshot
 
 
-class Faded(NamedTuple):
+class DecayedValues(NamedTuple):
     """`weight` is the faded count; NaN is the average of no elements."""
 
     sum: Floats
@@ -35,7 +35,7 @@ class Totals(NamedTuple):
 
 
 class Decayed:
-    """Faded aggregates of groups; the half-life is in ticks."""
+    """Decayed aggregates of groups; the half-life is in ticks."""
 
     def __init__(self, half_life: int) -> None:
         if half_life <= 0:
@@ -52,9 +52,9 @@ class Decayed:
         self._groups.reserve(int(group.max()) + 1 if len(group) else 0)
         _insert(group, time, value, self.half_life, self._totals)
 
-    def lookup(self, group: Int64s, now: int) -> Faded:
+    def lookup(self, group: Int64s, now: int) -> DecayedValues:
         """The aggregates of groups at a time that is not before their newest elements."""
-        return Faded(*_lookup(group, now, self.half_life, self._totals))
+        return DecayedValues(*_lookup(group, now, self.half_life, self._totals))
 
     def forget(self, group: Int64s) -> None:
         self._groups.clear(group[group < len(self._groups["time"])])

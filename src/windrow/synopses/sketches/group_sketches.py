@@ -93,7 +93,7 @@ class HistogramSketch(Parts):
         return {"buckets": self._buckets, "refused": self._refused}
 
 
-class Fading(enum.Enum):
+class DecayedKind(enum.Enum):
     SUM = "sum"
     COUNT = "count"
     AVERAGE = "average"
@@ -102,7 +102,7 @@ class Fading(enum.Enum):
 class DecayedSketch:
     """A sum, a count or an average of values that count half after every half-life; null where there are none."""
 
-    def __init__(self, half_life: int, which: Fading) -> None:
+    def __init__(self, half_life: int, which: DecayedKind) -> None:
         self._which = which
         self._groups = Decayed(half_life)
 
@@ -120,9 +120,9 @@ class DecayedSketch:
     def lookup(self, group: Int64s, begin: Int64s, now: int) -> Column:
         found = self._groups.lookup(group, now)
         some = found.weight > 0
-        if self._which is Fading.COUNT:
+        if self._which is DecayedKind.COUNT:
             return Column(DOUBLE, found.weight)
-        return column(DOUBLE, np.where(some, found.sum if self._which is Fading.SUM else found.average, 0.0), some)
+        return column(DOUBLE, np.where(some, found.sum if self._which is DecayedKind.SUM else found.average, 0.0), some)
 
     def expire_until(self, time: int) -> None:
         """What fades does not end."""
