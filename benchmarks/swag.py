@@ -16,8 +16,9 @@ from windrow.batch.arrays import Array, Int64s
 from windrow.batch.column import Column
 from windrow.batch.key_table import KeyTable
 from windrow.plan.aggregates import aggregate_call, traits_of
-from windrow.plan.analysis.synopses import Choice, SynopsisKind, Workload, chosen
 from windrow.plan.expressions import Column as PlanColumn
+from windrow.plan.synopsis_kinds import SynopsisKind
+from windrow.sharing.synopsis_choice import Choice, Workload, chosen
 from windrow.synopses import (
     BasicInterval,
     Interval,

@@ -19,19 +19,14 @@ from support.text_oracle import answer_at
 from windrow.clock import ManualClock
 from windrow.errors import WindrowError
 from windrow.plan.aggregates import aggregate_call, traits_of
-from windrow.plan.analysis.join_synopses import (
-    JoinChoice,
-    JoinSynopsisKind,
-    JoinWorkload,
-    chosen_for_join,
-    join_alternatives,
-)
 from windrow.plan.expressions import Column
 from windrow.plan.running_nodes import JoinSynopsis
+from windrow.plan.synopsis_kinds import JoinSynopsisKind
 from windrow.runtime.local import LocalEngine
 from windrow.runtime.lookups import rechoosing
 from windrow.runtime.lookups.rechoosing_joins import RechoosingJoin
 from windrow.sharing import join_lookups
+from windrow.sharing.join_synopsis_choice import JoinChoice, JoinWorkload, chosen_for_join, join_alternatives
 from windrow.synopses import JoinSynopsisForm
 from windrow.types import BIGINT
 
@@ -163,7 +158,7 @@ def test_what_sql_gives(
         only(patch, kind)
         if watched:
             patch.setattr(rechoosing, "BETWEEN_LOOKS", 1)
-            patch.setattr("windrow.plan.analysis.synopses._PATIENCE", 1)
+            patch.setattr("windrow.sharing.synopsis_choice._PATIENCE", 1)
         check(LocalEngine(), asked, rows, cuts, strategy)
 
 

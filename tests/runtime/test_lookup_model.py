@@ -19,7 +19,7 @@ from support.sub_windows import DECLARATION, HALF, SCHEMA, streams
 from support.text_oracle import answer_at
 from windrow.errors import WindrowError
 from windrow.plan.analysis import lookups
-from windrow.plan.analysis.synopses import SynopsisKind
+from windrow.plan.synopsis_kinds import SynopsisKind
 from windrow.runtime.local import LocalEngine
 from windrow.runtime.lookups import rechoosing
 from windrow.sharing import lookups as shared_lookups
@@ -138,7 +138,7 @@ def _plan(patch: pytest.MonkeyPatch, indexed: bool, kind: SynopsisKind | None, w
         patch.setattr(shared_lookups, "is_indexed", lambda *rates: (True, "always"))
     if watched:
         patch.setattr(rechoosing, "BETWEEN_LOOKS", 1)
-        patch.setattr("windrow.plan.analysis.synopses._PATIENCE", 1)
+        patch.setattr("windrow.sharing.synopsis_choice._PATIENCE", 1)
     if kind is not None:
         _only(patch, kind)
 

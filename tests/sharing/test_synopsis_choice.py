@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from windrow.plan.aggregate_class import AggregateClass, Traits
 from windrow.plan.aggregates import AGGREGATES, aggregate_call, traits_of
-from windrow.plan.analysis.synopses import SynopsisKind, Watch, Workload, alternatives, chosen
 from windrow.plan.expressions import Column
+from windrow.plan.synopsis_kinds import SynopsisKind
+from windrow.sharing.synopsis_choice import SynopsisMonitor, Workload, alternatives, chosen
 from windrow.types import BIGINT
 
 SUM = Traits(AggregateClass.DISTRIBUTIVE, True, True)
@@ -92,11 +93,11 @@ def test_the_thesis_break_even_of_the_basic_interval_synopsis():
 
 def test_another_synopsis_takes_over_only_when_the_workload_has_changed_for_long():
     many, few = Workload(1e5, 1e5, MANY), Workload(1e5, 10.0, MANY)
-    watch = Watch(MAX, chosen(MAX, many))
+    watch = SynopsisMonitor(MAX, chosen(MAX, many))
     assert watch.choice.kind is SynopsisKind.INTERVAL
-    assert [watch.look(few) for _ in range(4)] == [None] * 4
-    assert watch.look(many) is None, "a short change is over"
-    *early, last = [watch.look(few) for _ in range(5)]
+    assert [watch.poll(few) for _ in range(4)] == [None] * 4
+    assert watch.poll(many) is None, "a short change is over"
+    *early, last = [watch.poll(few) for _ in range(5)]
     assert early == [None] * 4
     assert last is not None and last.kind is SynopsisKind.BASIC_INTERVAL
-    assert watch.look(few) is None
+    assert watch.poll(few) is None

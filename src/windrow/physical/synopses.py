@@ -10,9 +10,8 @@ from windrow.operators.synopses.maintain_join import JoinSynopsisColumn
 from windrow.operators.synopses.maintain_synopsis import SynopsisColumn
 from windrow.physical.aggregates import KERNELS
 from windrow.plan import running_nodes
-from windrow.plan.analysis.join_synopses import JoinSynopsisKind
-from windrow.plan.analysis.synopses import SynopsisKind
 from windrow.plan.expressions import AggregateCall
+from windrow.plan.synopsis_kinds import JoinSynopsisKind, SynopsisKind
 from windrow.synopses import (
     BasicInterval,
     Interval,

@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 from windrow.batch.dictionary import Dictionary
-from windrow.plan.analysis.synopses import INDEX_LEVELS
 from windrow.plan.approximation import error_of
 from windrow.plan.expressions import AggregateCall, Literal
+from windrow.plan.synopsis_kinds import INDEX_LEVELS
 from windrow.synopses import (
     Quantile,
     Synopsis,

@@ -14,15 +14,16 @@ from typing import NamedTuple
 
 from windrow.plan.analysis.lookups import LookupForm, groups_of, lookup_form, thresholds_of
 from windrow.plan.analysis.rates import Rates, Statistics
-from windrow.plan.analysis.synopses import SynopsisKind, Workload, is_indexed
 from windrow.plan.expressions import AggregateCall, Expression, NamedAggregate
 from windrow.plan.nodes import Node
 from windrow.plan.rewrite import bottom_up
 from windrow.plan.running_nodes import PeriodicLookup, PeriodicQuestion, PeriodicSynopsis, Threshold
 from windrow.plan.strategy import Strategy
+from windrow.plan.synopsis_kinds import SynopsisKind
 from windrow.plan.windows import Range
 from windrow.sharing.lookups import choice_of, edges_of
 from windrow.sharing.starting import Plans, Starting
+from windrow.sharing.synopsis_choice import Workload, is_indexed
 from windrow.units import SECOND
 
 

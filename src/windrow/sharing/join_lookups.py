@@ -15,7 +15,6 @@ from windrow.errors import WindrowError
 from windrow.optimizer.prune_columns import prune_columns
 from windrow.plan.aggregates import aggregate_call, traits_of
 from windrow.plan.analysis.join_lookups import MOST_ROWS, JoinForm, with_lengths
-from windrow.plan.analysis.join_synopses import JoinWorkload, chosen_for_join, rows_of
 from windrow.plan.analysis.lookups import ASKED
 from windrow.plan.analysis.rates import Rates, Statistics
 from windrow.plan.expressions import AggregateCall, Expression, Named, NamedAggregate, columns_of
@@ -23,6 +22,8 @@ from windrow.plan.nodes import GroupBy, Node
 from windrow.plan.rewrite import bottom_up, without_exchanges
 from windrow.plan.row_time import TimedPairs, with_times_of_pairs
 from windrow.plan.running_nodes import JoinLookup, JoinSynopsis
+from windrow.plan.synopsis_kinds import rows_of
+from windrow.sharing.join_synopsis_choice import JoinWorkload, chosen_for_join
 from windrow.units import format_duration
 
 _PRESENT = aggregate_call("COUNT", [])  # which groups have pairs in a window

@@ -19,15 +19,16 @@ from windrow.plan.aggregates import AGGREGATES, aggregate_call, traits_of
 from windrow.plan.analysis.join_lookups import form_of
 from windrow.plan.analysis.lookups import ASKED, LookupForm, Refusal, synopses_of, thresholds_of
 from windrow.plan.analysis.rates import Rates, Statistics
-from windrow.plan.analysis.synopses import Choice, SynopsisKind, Workload, chosen, is_indexed
 from windrow.plan.expressions import AggregateCall, Column, Expression, NamedAggregate, rename_columns
 from windrow.plan.functions import conjunction
 from windrow.plan.nodes import Filter, Node
 from windrow.plan.rewrite import bottom_up, without_exchanges
 from windrow.plan.running_nodes import GroupSynopsis, JoinSynopsis, Threshold, WindowLookup, WindowSynopsis
+from windrow.plan.synopsis_kinds import SynopsisKind
 from windrow.plan.windows import Range, RangeAgo, Rows, Unbounded, Window
 from windrow.sharing.join_lookups import JoinQuery, covered_join, over_join_synopses
 from windrow.sharing.starting import Plans, Starting
+from windrow.sharing.synopsis_choice import Choice, Workload, chosen, is_indexed
 from windrow.units import BEGINNING, SECOND, format_duration
 
 _PRESENT = aggregate_call("COUNT", [])

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import gcd
 
-from windrow.plan.analysis.join_synopses import rows_of
 from windrow.plan.analysis.lookups import LookupForm, Refusal, groups_of, lookup_form, synopses_of
-from windrow.plan.analysis.synopses import SynopsisKind
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import Alias, Filter, GroupBy, Join, JoinKind, Node, Project, Stream, Windowed
+from windrow.plan.synopsis_kinds import SynopsisKind, rows_of
 from windrow.plan.windows import Range, Window
 from windrow.units import Duration, format_duration
 

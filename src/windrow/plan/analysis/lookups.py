@@ -12,11 +12,11 @@ from fractions import Fraction
 
 from windrow.plan.aggregate_class import Approximation, IndexForm, SynopsisForm
 from windrow.plan.aggregates import AGGREGATES, MOST_DIGITS, approximation_of
-from windrow.plan.analysis.synopses import SynopsisKind
 from windrow.plan.expressions import AggregateCall, Call, Column, Expression, Literal, columns_of
 from windrow.plan.functions import conjuncts
 from windrow.plan.nodes import Alias, Distinct, Filter, GroupBy, Limit, Node, Project, Sort, Stream, Windowed
 from windrow.plan.running_nodes import Threshold
+from windrow.plan.synopsis_kinds import SynopsisKind
 from windrow.plan.windows import Now, Range, RangeAgo, RowCount, Rows, Unbounded, Window
 from windrow.types import BINARY, STRING, DecimalType, is_integer, is_nested
 

@@ -15,7 +15,6 @@ from windrow.plan.aggregate_class import AggregateClass
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.analysis.closings import Closed, closes_groups, closes_partitions, closes_side
 from windrow.plan.analysis.internal import block
-from windrow.plan.analysis.join_synopses import rows_of
 from windrow.plan.analysis.rates import FOREVER, Rates
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.analysis.update_pattern import update_pattern
@@ -66,6 +65,7 @@ from windrow.plan.running_nodes import (
     WindowSynopsis,
     WithEnd,
 )
+from windrow.plan.synopsis_kinds import rows_of
 from windrow.plan.windows import Latest, RowCount, Rows, RowsAgo
 from windrow.units import SECOND
 

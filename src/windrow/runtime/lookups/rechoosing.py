@@ -14,8 +14,9 @@ from windrow.operators.synopses.maintain_synopsis import LookupWindow, Summaries
 from windrow.physical.synopses import synopsis_for
 from windrow.plan.aggregates import traits_of
 from windrow.plan.analysis.lookups import synopses_of
-from windrow.plan.analysis.synopses import Choice, SynopsisKind, Watch, Workload
 from windrow.plan.running_nodes import WindowSynopsis
+from windrow.plan.synopsis_kinds import SynopsisKind
+from windrow.sharing.synopsis_choice import Choice, SynopsisMonitor, Workload
 
 BETWEEN_LOOKS = 10_000  # elements and lookups together
 
@@ -27,12 +28,12 @@ class Rechoosing:
         self.plan = plan
         self._elements = self._lookups = 0
         self._windows: dict[LookupWindow, int] = {}
-        self._watches: dict[int, Watch] = {}
+        self._watches: dict[int, SynopsisMonitor] = {}
         for place, (named, kind) in enumerate(zip(plan.aggregates, plan.kinds, strict=True)):
             among = synopses_of(named.call)
             if len(among) > 1:
                 first = Choice(SynopsisKind(kind), 0.0, 0.0, plan.reasons[place])
-                self._watches[place] = Watch(traits_of(named.call), first, among)
+                self._watches[place] = SynopsisMonitor(traits_of(named.call), first, among)
 
     def look(self, states: Sequence[Summaries], memory: float) -> bool:
         """Compare what has come with what was asked, if it is enough to say something; whether `plan` has changed."""
@@ -46,7 +47,7 @@ class Rechoosing:
         self._elements, self._lookups, self._windows = 0, 0, {}
         if load is None:
             return False
-        found = {place: choice for place, watch in self._watches.items() if (choice := watch.look(load)) is not None}
+        found = {place: choice for place, watch in self._watches.items() if (choice := watch.poll(load)) is not None}
         for place, choice in found.items():
             self._note(place, choice)
         return bool(found)

@@ -12,10 +12,11 @@ from dataclasses import replace
 from windrow.operators.synopses.maintain_join import JoinSummaries
 from windrow.physical.synopses import join_kind
 from windrow.plan.aggregates import traits_of
-from windrow.plan.analysis.join_synopses import JoinSynopsisKind, JoinWatch, JoinWorkload
 from windrow.plan.running_nodes import GroupSynopsis, JoinSynopsis, WindowSynopsis
+from windrow.plan.synopsis_kinds import JoinSynopsisKind
 from windrow.runtime.lookups import rechoosing
 from windrow.runtime.lookups.rechoosing import Rechoosing
+from windrow.sharing.join_synopsis_choice import JoinSynopsisMonitor, JoinWorkload
 
 
 class RechoosingJoin:
@@ -25,7 +26,7 @@ class RechoosingJoin:
         self.plan = plan
         self._pairs = self._lookups = self._slices = 0
         given = zip(plan.aggregates, plan.kinds, strict=True)
-        self._watches = [JoinWatch(traits_of(named.call), JoinSynopsisKind(kind)) for named, kind in given]
+        self._watches = [JoinSynopsisMonitor(traits_of(named.call), JoinSynopsisKind(kind)) for named, kind in given]
 
     def look(self, states: Sequence[JoinSummaries], memory: float) -> bool:
         """Compare the pairs that have come with what was asked; whether `plan` has changed."""
@@ -40,7 +41,7 @@ class RechoosingJoin:
         shape = self.plan.slices, self.plan.difference
         load = JoinWorkload(*rates, (width,), *shape, groups, memory / len(self.plan.aggregates))
         self._pairs = self._lookups = self._slices = 0
-        found = {place: choice for place, watch in enumerate(self._watches) if (choice := watch.look(load)) is not None}
+        found = {place: choice for place, watch in enumerate(self._watches) if (choice := watch.poll(load)) is not None}
         for place, choice in found.items():
             self._note(place, choice.kind.value, f"{choice.reason}, as measured")
         return bool(found)

@@ -11,8 +11,8 @@ from math import gcd
 
 from windrow.batch import Batch
 from windrow.operators.synopses.maintain_synopsis import MaintainSynopsis, Question, Summaries
-from windrow.plan.analysis.synopses import SynopsisKind
 from windrow.plan.running_nodes import WindowLookup
+from windrow.plan.synopsis_kinds import SynopsisKind
 from windrow.plan.windows import Now, Range, RangeAgo, Rows, Unbounded
 from windrow.runtime.lookups.held import Held
 from windrow.sharing.lookups import edges_of

@@ -13,8 +13,8 @@ Costs are merges of two partial results a second, memory is rows of partial resu
 All of them answer any window, so that what can be asked does not depend on a cost: with two stacks, windows that were
 not expected take a pass.
 
-A choice is left for another only when that is cheaper by a factor, and has been for a while (`Watch`): changing costs a
-pass over all that is kept.
+A choice is left for another only when that is cheaper by a factor, and has been for a while (`SynopsisMonitor`):
+changing costs a pass over all that is kept.
 """
 
 from __future__ import annotations
@@ -26,22 +26,12 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from windrow.plan.aggregate_class import Traits
+from windrow.plan.synopsis_kinds import SynopsisKind
 from windrow.units import format_size
 
 _CHEAPER = 1.5  # by what factor another synopsis has to be cheaper to take over
 _PATIENCE = 5  # and how many times in a row
 ROW_BYTES = 16  # of a partial result: a count and one word
-
-
-class SynopsisKind(enum.Enum):
-    RUNNING = "running"
-    INTERVAL = "interval"
-    BASIC_INTERVAL = "basic interval"
-    LANDMARKS = "landmarks"
-    TWO_STACKS = "two stacks"
-    QUANTILE = "quantile"
-    HISTOGRAM = "exponential histogram"
-    FADED = "faded"
 
 
 @dataclass(frozen=True)
@@ -118,7 +108,6 @@ def alternatives(traits: Traits, workload: Workload) -> list[Choice[SynopsisKind
     ]
 
 
-INDEX_LEVELS = 4  # of a collective index: p in Arasu and Widom, section 4.1
 _SELECTED = 0.05  # of the groups, those that a threshold lets through
 # What an element in the index and a question cost, in groups that are looked at: rounded from the benchmark
 # `thresholds`, where an index over 5,000 groups wins with 100 windows and loses with 20.
@@ -165,8 +154,8 @@ def is_much_better(best: Choice[Kind], now: Choice[Kind], memory: float) -> bool
     return now.kind is not best.kind and (now.cost > _CHEAPER * best.cost or now.bytes > memory >= best.bytes)
 
 
-class Watch:
-    """Looks at the measured workload from time to time, and says when another synopsis should take over."""
+class SynopsisMonitor:
+    """Polled with the measured workload from time to time, it says when another synopsis should take over."""
 
     def __init__(
         self, traits: Traits, choice: Choice[SynopsisKind], among: Sequence[SynopsisKind] = tuple(SynopsisKind)
@@ -175,7 +164,7 @@ class Watch:
         self.choice = choice
         self._patience = Patience()
 
-    def look(self, workload: Workload) -> Choice[SynopsisKind] | None:
+    def poll(self, workload: Workload) -> Choice[SynopsisKind] | None:
         """The synopsis to change to, when it has been much cheaper, or the only one that fits, for long enough."""
         best = chosen(self._traits, workload, self._among)
         now = next(one for one in alternatives(self._traits, workload) if one.kind is self.choice.kind)

@@ -13,20 +13,14 @@ A pair goes into the running values of all slices since its older row: half of t
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from windrow.plan.aggregate_class import Traits
-from windrow.plan.analysis.synopses import ROW_BYTES, Choice, Patience, cheapest, is_much_better
+from windrow.plan.synopsis_kinds import JoinSynopsisKind, rows_of
+from windrow.sharing.synopsis_choice import ROW_BYTES, Choice, Patience, cheapest, is_much_better
 from windrow.units import format_size
-
-
-class JoinSynopsisKind(enum.Enum):
-    BASIC = "BIJ"
-    INTERVAL = "IJ"
-    RUNNING = "RJ"
 
 
 @dataclass(frozen=True)
@@ -43,11 +37,6 @@ class JoinWorkload:
 
 
 JoinChoice: TypeAlias = Choice[JoinSynopsisKind]
-
-
-def rows_of(longest: int, difference: int) -> int:
-    """How many partial results of a group BIJ keeps; the others keep twice as many as there are slices on top."""
-    return longest * (1 + 2 * difference)
 
 
 def chosen_for_join(traits: Traits, load: JoinWorkload) -> JoinChoice:
@@ -71,14 +60,14 @@ def join_alternatives(traits: Traits, load: JoinWorkload) -> list[JoinChoice]:
     return found
 
 
-class JoinWatch:
-    """Looks at the measured workload from time to time, and says when another synopsis should take over."""
+class JoinSynopsisMonitor:
+    """Polled with the measured workload from time to time, it says when another synopsis should take over."""
 
     def __init__(self, traits: Traits, kind: JoinSynopsisKind) -> None:
         self._traits, self._kind = traits, kind
         self._patience = Patience()
 
-    def look(self, load: JoinWorkload) -> JoinChoice | None:
+    def poll(self, load: JoinWorkload) -> JoinChoice | None:
         best = chosen_for_join(self._traits, load)
         now = next(one for one in join_alternatives(self._traits, load) if one.kind is self._kind)
         if not self._patience.is_over(best.kind if is_much_better(best, now, load.memory) else None):
