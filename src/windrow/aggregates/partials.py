@@ -23,11 +23,11 @@ _SAFE = 2**62  # sums below it in absolute value are exact in 64 bits
 class Partial(Protocol):
     def types(self) -> tuple[Type, ...]: ...
 
-    def apart(self, rows: Batch) -> tuple[Column, ...]:
+    def of_rows(self, rows: Batch) -> tuple[Column, ...]:
         """Every row as a partial of its own."""
         ...
 
-    def together(self, rows: Batch, slices: Slices) -> tuple[tuple[Column, ...], Bools]:
+    def of_slices(self, rows: Batch, slices: Slices) -> tuple[tuple[Column, ...], Bools]:
         """One partial a slice, and for which of them it is exact."""
         ...
 
@@ -61,12 +61,12 @@ class CountPartial:
     def types(self) -> tuple[Type, ...]:
         return (BIGINT,)
 
-    def apart(self, rows: Batch) -> tuple[Column, ...]:
+    def of_rows(self, rows: Batch) -> tuple[Column, ...]:
         if self.column is None:
             return (Column(BIGINT, np.ones(len(rows), np.int64)),)
         return (_ones(rows.columns[self.column]),)
 
-    def together(self, rows: Batch, slices: Slices) -> tuple[tuple[Column, ...], Bools]:
+    def of_slices(self, rows: Batch, slices: Slices) -> tuple[tuple[Column, ...], Bools]:
         valid = None if self.column is None else rows.columns[self.column].valid
         return (Column(BIGINT, slices.counts(valid)),), slices.all_exact()
 
@@ -83,11 +83,11 @@ class IntegerPartial:
     def types(self) -> tuple[Type, ...]:
         return BIGINT, BIGINT
 
-    def apart(self, rows: Batch) -> tuple[Column, ...]:
+    def of_rows(self, rows: Batch) -> tuple[Column, ...]:
         column = rows.columns[self.column]
         return Column(BIGINT, column.values.astype(np.int64)), _ones(column)
 
-    def together(self, rows: Batch, slices: Slices) -> tuple[tuple[Column, ...], Bools]:
+    def of_slices(self, rows: Batch, slices: Slices) -> tuple[tuple[Column, ...], Bools]:
         column = rows.columns[self.column]
         values = column.values.astype(np.int64)
         sums = _integer_sums(values, slices.id, len(slices))
@@ -109,12 +109,12 @@ class FloatPartial:
     def types(self) -> tuple[Type, ...]:
         return DOUBLE, DOUBLE, BIGINT
 
-    def apart(self, rows: Batch) -> tuple[Column, ...]:
+    def of_rows(self, rows: Batch) -> tuple[Column, ...]:
         column = rows.columns[self.column]
         values = column.values.astype(np.float64)
         return Column(DOUBLE, values), Column(DOUBLE, np.zeros(len(values))), _ones(column)
 
-    def together(self, rows: Batch, slices: Slices) -> tuple[tuple[Column, ...], Bools]:
+    def of_slices(self, rows: Batch, slices: Slices) -> tuple[tuple[Column, ...], Bools]:
         column = rows.columns[self.column]
         values = column.values.astype(np.float64)
         high, low, exact = _float_sums(values[:, None], slices.id, len(slices))
@@ -136,10 +136,10 @@ class ExtremumPartial:
     def types(self) -> tuple[Type, ...]:
         return (self.type,)
 
-    def apart(self, rows: Batch) -> tuple[Column, ...]:
+    def of_rows(self, rows: Batch) -> tuple[Column, ...]:
         return (rows.columns[self.column],)
 
-    def together(self, rows: Batch, slices: Slices) -> tuple[tuple[Column, ...], Bools]:
+    def of_slices(self, rows: Batch, slices: Slices) -> tuple[tuple[Column, ...], Bools]:
         column = rows.columns[self.column]
         order = order_of(column)
         best = _best(order if self.largest else ~order, column.valid_mask(), slices.id, slices.first)
@@ -159,10 +159,10 @@ class MergedPartials:
     def types(self) -> tuple[Type, ...]:
         return self.kinds
 
-    def apart(self, rows: Batch) -> tuple[Column, ...]:
+    def of_rows(self, rows: Batch) -> tuple[Column, ...]:
         return rows.select(self.columns)
 
-    def together(self, rows: Batch, slices: Slices) -> tuple[tuple[Column, ...], Bools]:
+    def of_slices(self, rows: Batch, slices: Slices) -> tuple[tuple[Column, ...], Bools]:
         made: list[Column] = []
         exact = slices.all_exact()
         doubles = [rows.columns[c].values for c, of in zip(self.columns, self.kinds, strict=True) if of == DOUBLE]

@@ -242,6 +242,15 @@ def _find(words: UInt64s, slots: UInt64s, table: UInt64s, ids: Int64s) -> None:
             ids[row] = _id(slot)
 
 
+@inlined
+def _put(slot: int, slots: UInt64s, mask: int) -> None:
+    """Put a key that is not there where a search for it will end."""
+    place = _home(slot, mask)
+    while slots[place] != 0:
+        place = (place + 1) & mask
+    slots[place] = slot
+
+
 @compiled
 def _forget_all(ids: Int64s, slots: UInt64s, table: UInt64s, free: Int64s, tally: Int64s) -> None:
     for i in ids:
@@ -260,10 +269,7 @@ def _keep(marked: Bools, old: UInt64s, slots: UInt64s, free: Int64s, tally: Int6
             free[tally[1]] = _id(slot)
             tally[1] += 1
             continue
-        place = _home(slot, mask)
-        while slots[place] != 0:
-            place = (place + 1) & mask
-        slots[place] = slot
+        _put(slot, slots, mask)
 
 
 @compiled
@@ -294,18 +300,11 @@ def _move(old: UInt64s, slots: UInt64s) -> None:
     mask = len(slots) - 1
     for slot in old:
         if slot != 0:
-            place = _home(slot, mask)
-            while slots[place] != 0:
-                place = (place + 1) & mask
-            slots[place] = slot
+            _put(slot, slots, mask)
 
 
 @compiled
 def _rebuild(ids: Array, slots: UInt64s, table: UInt64s) -> None:
     mask = len(slots) - 1
     for i in ids:
-        code = _hash(table, i)
-        place = _home(code, mask)
-        while slots[place] != 0:
-            place = (place + 1) & mask
-        slots[place] = code | np.uint64(i + 1)
+        _put(_hash(table, i) | np.uint64(i + 1), slots, mask)

@@ -19,11 +19,11 @@ class Exact(NamedTuple):
 
 
 def exact(values: Floats) -> Exact:
-    return Exact(*_taken_apart(np.ascontiguousarray(values).view(np.int64)))
+    return Exact(*_mantissas(np.ascontiguousarray(values).view(np.int64)))
 
 
 @compiled
-def _taken_apart(bits: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+def _mantissas(bits: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     """The mantissas of doubles as whole numbers, their exponents, and marks of those that are not finite."""
     whole, exponent, special = (
         np.empty(len(bits), np.int64),

@@ -9,9 +9,8 @@ from collections.abc import Container, Mapping
 
 from windrow.batch.batch import Batch, concat
 from windrow.batch.consolidation import closed_by_negatives
-from windrow.state.snapshot import Piece, Snapshot
+from windrow.state.snapshot import Piece, Snapshot, restored_batches, snapshot_batches
 
-_COUNTER = "named."
 SMALL = 1024  # changes up to which an answer is not looked through for pairs
 
 
@@ -37,15 +36,11 @@ class Batches:
         self.put(rows)
 
     def snapshot(self, known: Container[str]) -> Snapshot:
-        pieces = {f"{_COUNTER}{self._named}": Piece({})} | {n: Piece({}, rows) for n, rows in self._batches.items()}
-        return Snapshot(tuple(pieces), {name: piece for name, piece in pieces.items() if name not in known})
+        return snapshot_batches(self._named, self._batches.items(), known)
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
-        for name, piece in pieces.items():
-            if piece.rows is None:
-                self._named = int(name[len(_COUNTER) :])
-            else:
-                self._batches[name] = piece.rows
+        self._named, batches = restored_batches(pieces)
+        self._batches.update(batches)
 
 
 class PendingRows(Batches):

@@ -11,9 +11,8 @@ from collections.abc import Callable, Container, Mapping
 import numpy as np
 
 from windrow.batch.batch import Batch, concat
-from windrow.state.snapshot import Piece, Snapshot
+from windrow.state.snapshot import Piece, Snapshot, restored_batches, snapshot_batches
 
-_COUNTER = "named."
 _SMALL = 256  # rows up to which the last batch takes in the next
 
 
@@ -52,18 +51,12 @@ class RowQueue:
         return concat(taken)
 
     def snapshot(self, known: Container[str]) -> Snapshot:
-        # An empty piece says how many names have been given, so that none is given twice.
-        counter = f"{_COUNTER}{self._named}"
-        pieces = {counter: Piece({})} | {name: Piece({}, rows) for name, rows in self._batches}
-        return Snapshot(tuple(pieces), {name: piece for name, piece in pieces.items() if name not in known})
+        return snapshot_batches(self._named, self._batches, known)
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
-        for name, piece in pieces.items():
-            if piece.rows is None:
-                self._named = int(name[len(_COUNTER) :])
-            else:
-                self._batches.append((name, piece.rows))
-                self._count += len(piece.rows)
+        self._named, batches = restored_batches(pieces)
+        self._batches.extend(batches)
+        self._count += sum(len(rows) for _, rows in batches)
 
     def _pop_while(self, leaving: Callable[[Batch], int], like: Batch) -> Batch:
         taken = [like.slice(0, 0)]

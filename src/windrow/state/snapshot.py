@@ -14,6 +14,8 @@ from typing import Protocol
 from windrow.batch.arrays import Array
 from windrow.batch.batch import Batch
 
+_COUNTER = "named."
+
 
 @dataclass(frozen=True, eq=False)
 class Piece:
@@ -78,6 +80,18 @@ def snapshot_parts(parts: Mapping[str, Part], known: Container[str]) -> Snapshot
 def restore_parts(parts: Mapping[str, Part], pieces: Mapping[str, Piece]) -> None:
     for name, part in parts.items():
         part.restore({piece[len(name) + 1 :]: pieces[piece] for piece in _named(name, pieces)})
+
+
+def snapshot_batches(named: int, batches: Iterable[tuple[str, Batch]], known: Container[str]) -> Snapshot:
+    """A piece a batch; an empty one says how many names have been given, so that none is given twice."""
+    pieces = {f"{_COUNTER}{named}": Piece({})} | {name: Piece({}, rows) for name, rows in batches}
+    return Snapshot(tuple(pieces), {name: piece for name, piece in pieces.items() if name not in known})
+
+
+def restored_batches(pieces: Mapping[str, Piece]) -> tuple[int, list[tuple[str, Batch]]]:
+    """How many names have been given, and the batches."""
+    counters = [int(name[len(_COUNTER) :]) for name, piece in pieces.items() if piece.rows is None]
+    return max(counters, default=0), [(name, piece.rows) for name, piece in pieces.items() if piece.rows is not None]
 
 
 def _named(name: str, pieces: Iterable[str]) -> Iterable[str]:

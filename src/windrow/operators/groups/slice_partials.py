@@ -45,17 +45,17 @@ class SlicePartials:
 
     def step(self, state: NoState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
-        parts = list(self._parts(rows)) if self._merges(rows) else [self._apart(rows)]
+        parts = list(self._parts(rows)) if self._merges(rows) else [self._row_by_row(rows)]
         return concat([*parts, *self._counters(rows, self.summarised)]).sorted_by_time()
 
     def _parts(self, rows: Batch) -> Iterator[Batch]:
         slices = self._slices(rows)
-        merged, exact = self._together(rows, slices)
+        merged, exact = self._merged(rows, slices)
         if exact.all():
             yield merged
         else:
             yield merged.take(exact)
-            yield self._apart(rows.take(~exact[slices.id]), with_counters=False)
+            yield self._row_by_row(rows.take(~exact[slices.id]), with_counters=False)
         yield from self._counters(rows, self.counted)
 
     def _merges(self, rows: Batch) -> bool:
@@ -76,20 +76,20 @@ class SlicePartials:
         first[id[::-1]] = np.arange(len(id) - 1, -1, -1)
         return Slices(id, first)
 
-    def _together(self, rows: Batch, slices: Slices) -> tuple[Batch, Bools]:
+    def _merged(self, rows: Batch, slices: Slices) -> tuple[Batch, Bools]:
         columns: list[Column] = [column.take(slices.first) for column in rows.select(self.keys)]
         exact = slices.all_exact()
         for partial in self.partials:
-            made, is_exact = partial.together(rows, slices)
+            made, is_exact = partial.of_slices(rows, slices)
             columns += made
             exact &= is_exact
         columns += self._no_counters(rows, len(slices))
         return rows.take(slices.first).with_columns(tuple(columns)), exact
 
-    def _apart(self, rows: Batch, with_counters: bool = True) -> Batch:
+    def _row_by_row(self, rows: Batch, with_counters: bool = True) -> Batch:
         columns = [*rows.select(self.keys)]
         for partial in self.partials:
-            columns += partial.apart(rows)
+            columns += partial.of_rows(rows)
         counters = self._no_counters(rows, len(rows))
         if with_counters:
             for place, column in enumerate(rows.select(self.counted)):
