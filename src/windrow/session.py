@@ -1,6 +1,6 @@
-"""A session: carries out statements against a catalog and explains queries.
+"""A session: applies statements to a catalog and explains queries.
 
-It plans and keeps names; running queries is the matter of a runtime, which is told of every statement.
+It plans and keeps names; running queries is the matter of a runtime, which gets every statement.
 """
 
 from __future__ import annotations
@@ -11,14 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from windrow.catalog import (
-    SETTINGS,
     Catalog,
-    Entry,
     QueryEntry,
-    StreamEntry,
-    TableEntry,
     WindowEntry,
-    fields_of,
 )
 from windrow.cql import (
     Ask,
@@ -34,6 +29,7 @@ from windrow.cql import (
     statements,
 )
 from windrow.errors import AggregateError, CatalogError, WindrowError
+from windrow.listing import description, listing
 from windrow.optimizer import REQUIRED, Optimized, optimize
 from windrow.plan.aggregate_class import AggregateClass
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
@@ -97,23 +93,24 @@ class Session:
         self._bind_stored()
 
     def execute(self, text: str) -> list[Result]:
-        """Carry out the statements of a text in order; those before a wrong one stay carried out."""
-        return list(self.carried_out(text))
+        """Run the statements of a text in order; what was done before a wrong one stays done."""
+        return list(self.run(text))
 
-    def carried_out(self, text: str) -> Iterator[Result]:
+    def run(self, text: str) -> Iterator[Result]:
         """The same, one result after the other, for a caller that acts on each before the next is read."""
         try:
             for statement in statements(text, self.catalog):
-                yield self._carry_out(statement)
+                yield self.apply(statement)
         finally:
             self.catalog.sync()
 
-    def carry_out(self, statement: Statement) -> Result:
-        """Carry out a statement that was bound before, by this session or by one before it."""
-        return self._carry_out(statement)
+    def apply(self, statement: Statement) -> Result:
+        """Run a statement that was bound before, by this session or by an earlier one."""
+        self._planned_queries = {}
+        return APPLIED[type(statement)](self, statement)
 
     def explain(self, text: str) -> list[Explanation]:
-        """Carry out a text and explain every query in it, named or not."""
+        """Run a text and explain every query in it, named or not."""
         return [self.explain_query(*asked) for result in self.execute(text) if (asked := _query_of(result.statement))]
 
     def plan(self, text: str) -> Node:
@@ -177,34 +174,38 @@ class Session:
                 ) from None
             self.catalog.set_plan(replace(entry, plan=plan))
 
-    def _carry_out(self, statement: Statement) -> Result:
-        self._planned_queries = {}
-        if isinstance(statement, Create):
-            self.catalog.put(statement.entry)
-            self._strategies[statement.entry.name.lower()] = Strategy(self.catalog.setting("strategy"))
-            return Result(statement, f"created {statement.entry.kind} {statement.entry.name}")
-        if isinstance(statement, Drop):
-            return self._drop(statement)
-        if isinstance(statement, TableChange):
-            return Result(statement, _change_message(statement))
-        if isinstance(statement, Show):
-            return self._show(statement)
-        if isinstance(statement, Describe):
-            return _describe(statement)
-        if isinstance(statement, Set):
-            self.catalog.set(statement.name, statement.value)
-            return Result(statement, f"{statement.name} is {statement.value}")
-        asked = _query_of(statement)
-        assert asked is not None, statement
-        explanation = self.explain_query(*asked)
-        form = statement.form if isinstance(statement, Explain) and statement.form else self.catalog.setting("explain")
-        return Result(statement, FORMS[form]([explanation]), explanation=explanation)
+    def _create(self, statement: Create) -> Result:
+        self.catalog.put(statement.entry)
+        self._strategies[statement.entry.name.lower()] = Strategy(self.catalog.setting("strategy"))
+        return Result(statement, f"created {statement.entry.kind} {statement.entry.name}")
 
     def _drop(self, statement: Drop) -> Result:
         if statement.name is None:
             return Result(statement, "nothing to drop")
         self.catalog.drop(statement.name)
         return Result(statement, f"dropped {statement.kind} {statement.name}")
+
+    def _change(self, statement: TableChange) -> Result:
+        return Result(statement, _change_message(statement))  # rows are the matter of a runtime
+
+    def _set(self, statement: Set) -> Result:
+        self.catalog.set(statement.name, statement.value)
+        return Result(statement, f"{statement.name} is {statement.value}")
+
+    def _show(self, statement: Show) -> Result:
+        columns, rows = listing(statement.what, self.catalog)
+        return Result(statement, f"{statement.what}: {len(rows)}", columns, tuple(rows))
+
+    def _describe(self, statement: Describe) -> Result:
+        columns, rows = description(statement.entry)
+        return Result(statement, f"{statement.entry.kind} {statement.entry.name}", columns, tuple(rows))
+
+    def _explain(self, statement: Ask | Explain) -> Result:
+        asked = _query_of(statement)
+        assert asked is not None, statement
+        explanation = self.explain_query(*asked)
+        form = statement.form if isinstance(statement, Explain) and statement.form else self.catalog.setting("explain")
+        return Result(statement, FORMS[form]([explanation]), explanation=explanation)
 
     def explain_query(self, name: str | None, bound: Node) -> Explanation:
         """How a query runs, or will when it starts."""
@@ -262,9 +263,17 @@ class Session:
             return optimize(plan, self.catalog.statistics)
         return optimize(plan, self.catalog.statistics, REQUIRED, alternatives=(), finishing=())
 
-    def _show(self, statement: Show) -> Result:
-        columns, rows = _SHOWN[statement.what](self.catalog)
-        return Result(statement, f"{statement.what}: {len(rows)}", columns, tuple(rows))
+
+APPLIED: dict[type, Callable[[Session, Any], Result]] = {
+    Create: Session._create,
+    Drop: Session._drop,
+    TableChange: Session._change,
+    Set: Session._set,
+    Show: Session._show,
+    Describe: Session._describe,
+    Explain: Session._explain,
+    Ask: Session._explain,
+}
 
 
 def _query_of(statement: Statement) -> tuple[str | None, Node] | None:
@@ -304,78 +313,6 @@ FORMS: dict[str, Callable[[Sequence[Explanation]], str]] = {
     "json": json_text,
     "picture": picture_text,
 }
-
-_Listing = tuple[tuple[str, ...], Sequence[tuple[str, ...]]]
-
-
-def _show_streams(catalog: Catalog) -> _Listing:
-    rows = [
-        (s.name, s.timestamp or "arrival", s.connector.name if s.connector else "")
-        for s in catalog.entries(StreamEntry)
-    ]
-    return ("stream", "time", "source"), rows
-
-
-def _show_tables(catalog: Catalog) -> _Listing:
-    kinds = {True: "retroactive", False: "non-retroactive"}
-    rows = [
-        (t.name, kinds[t.retroactive], t.connector.name if t.connector else "") for t in catalog.entries(TableEntry)
-    ]
-    return ("table", "changes", "source"), rows
-
-
-def _show_windows(catalog: Catalog) -> _Listing:
-    return ("window", "text"), [(window.name, window.text) for window in catalog.entries(WindowEntry)]
-
-
-def _show_queries(catalog: Catalog) -> _Listing:
-    rows = [(q.name, q.refresh, q.text) for q in catalog.entries(QueryEntry)]
-    return ("query", "refresh", "text"), rows
-
-
-def _show_functions(catalog: Catalog) -> _Listing:
-    own = [(name, "aggregate, yours") for name in catalog.aggregates]
-    rows = [*((name, "aggregate") for name in AGGREGATES), *own, *((name, "scalar") for name in scalar_names())]
-    return ("function", "kind"), rows
-
-
-def _show_settings(catalog: Catalog) -> _Listing:
-    rows = [(s.name, catalog.setting(s.name), " | ".join(s.values), s.meaning) for s in SETTINGS.values()]
-    return ("setting", "value", "choices", "meaning"), rows
-
-
-_SHOWN: dict[str, Callable[[Catalog], _Listing]] = {
-    "streams": _show_streams,
-    "tables": _show_tables,
-    "windows": _show_windows,
-    "queries": _show_queries,
-    "functions": _show_functions,
-    "settings": _show_settings,
-}
-
-
-def _describe(statement: Describe) -> Result:
-    entry = statement.entry
-    return Result(statement, f"{entry.kind} {entry.name}", ("column", "type", "role"), tuple(_described(entry)))
-
-
-def _described(entry: Entry) -> Iterator[tuple[str, str, str]]:
-    if isinstance(entry, WindowEntry | QueryEntry):
-        assert entry.plan is not None, f"{entry.name} has not been bound"
-        yield from ((field.name, str(field.type), "") for field in entry.plan.schema)
-        return
-    for field in fields_of(entry):
-        yield field.name, str(field.type), _role(entry, field.name)
-
-
-def _role(entry: StreamEntry | TableEntry, column: str) -> str:
-    if isinstance(entry, TableEntry):
-        return "primary key" if column in entry.primary_key else "effect time" if column == entry.effective else ""
-    if column == entry.timestamp:
-        return "timestamp"
-    if column in entry.ties:
-        return "tie"
-    return "lifetime" if column == entry.lifetime else "closed by punctuations" if column in entry.punctuated else ""
 
 
 def _change_message(change: TableChange) -> str:

@@ -73,7 +73,7 @@ class LocalEngine(Engine):
     def sql(self, text: str) -> list[Result]:
         """Carry out statements; queries and streams start with the next step."""
         results = []
-        for result in self.session.carried_out(text):
+        for result in self.session.run(text):
             self._react(result)
             results.append(result)
         return results

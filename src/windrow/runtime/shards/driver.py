@@ -72,7 +72,7 @@ class Driver:
         """Go on where the checkpoint is."""
         for number, statement in self.statements.recovered():
             if not isinstance(statement, EndOfStream | AddOutputMode):
-                self.session.carry_out(statement)
+                self.session.apply(statement)
             self._apply(statement, number)
         self.batches.resume()
         for name, query in self.queries.items():
@@ -87,7 +87,7 @@ class Driver:
         """Run statements; queries, streams and table changes take effect with the next micro-batch."""
         results = []
         with self._lock:
-            for result in self.session.carried_out(text):
+            for result in self.session.run(text):
                 self._record(result.statement)
                 results.append(result)
         return results
@@ -100,7 +100,7 @@ class Driver:
         results = []
         with self._lock:
             for statement in self.statements.new_in(text, self._aggregates(), self.batches.has_ended):
-                results.append(self.session.carry_out(statement))
+                results.append(self.session.apply(statement))
                 self._record(statement)
         return results
 

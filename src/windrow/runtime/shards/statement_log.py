@@ -92,7 +92,7 @@ class StatementLog:
         """
         recorded = [digest for digest, number in self._checkpoint.resumed() if number <= self.last]
         created = {entry.name.lower(): entry for entry in self._created()}
-        for result in Session(aggregates=aggregates).carried_out(text):
+        for result in Session(aggregates=aggregates).run(text):
             statement, digest = result.statement, _digest(result.statement)
             if not isinstance(statement, Create | Drop | TableChange | Set):
                 continue

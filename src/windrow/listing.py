@@ -1,0 +1,96 @@
+"""The tables of SHOW and DESCRIBE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+from windrow.catalog import (
+    SETTINGS,
+    Catalog,
+    Entry,
+    QueryEntry,
+    StreamEntry,
+    TableEntry,
+    WindowEntry,
+    fields_of,
+)
+from windrow.plan.aggregates import AGGREGATES
+from windrow.plan.functions import scalar_names
+
+Listing: TypeAlias = tuple[tuple[str, ...], Sequence[tuple[str, ...]]]
+
+
+def _show_streams(catalog: Catalog) -> Listing:
+    rows = [
+        (s.name, s.timestamp or "arrival", s.connector.name if s.connector else "")
+        for s in catalog.entries(StreamEntry)
+    ]
+    return ("stream", "time", "source"), rows
+
+
+def _show_tables(catalog: Catalog) -> Listing:
+    kinds = {True: "retroactive", False: "non-retroactive"}
+    rows = [
+        (t.name, kinds[t.retroactive], t.connector.name if t.connector else "") for t in catalog.entries(TableEntry)
+    ]
+    return ("table", "changes", "source"), rows
+
+
+def _show_windows(catalog: Catalog) -> Listing:
+    return ("window", "text"), [(window.name, window.text) for window in catalog.entries(WindowEntry)]
+
+
+def _show_queries(catalog: Catalog) -> Listing:
+    rows = [(q.name, q.refresh, q.text) for q in catalog.entries(QueryEntry)]
+    return ("query", "refresh", "text"), rows
+
+
+def _show_functions(catalog: Catalog) -> Listing:
+    own = [(name, "aggregate, yours") for name in catalog.aggregates]
+    rows = [*((name, "aggregate") for name in AGGREGATES), *own, *((name, "scalar") for name in scalar_names())]
+    return ("function", "kind"), rows
+
+
+def _show_settings(catalog: Catalog) -> Listing:
+    rows = [(s.name, catalog.setting(s.name), " | ".join(s.values), s.meaning) for s in SETTINGS.values()]
+    return ("setting", "value", "choices", "meaning"), rows
+
+
+_SHOWN: dict[str, Callable[[Catalog], Listing]] = {
+    "streams": _show_streams,
+    "tables": _show_tables,
+    "windows": _show_windows,
+    "queries": _show_queries,
+    "functions": _show_functions,
+    "settings": _show_settings,
+}
+
+
+def listing(what: str, catalog: Catalog) -> Listing:
+    """What SHOW gives: the names of columns, and rows."""
+    return _SHOWN[what](catalog)
+
+
+def description(entry: Entry) -> Listing:
+    """What DESCRIBE gives."""
+    return ("column", "type", "role"), tuple(_columns_of(entry))
+
+
+def _columns_of(entry: Entry) -> Iterator[tuple[str, str, str]]:
+    if isinstance(entry, WindowEntry | QueryEntry):
+        assert entry.plan is not None, f"{entry.name} has not been bound"
+        yield from ((field.name, str(field.type), "") for field in entry.plan.schema)
+        return
+    for field in fields_of(entry):
+        yield field.name, str(field.type), _role(entry, field.name)
+
+
+def _role(entry: StreamEntry | TableEntry, column: str) -> str:
+    if isinstance(entry, TableEntry):
+        return "primary key" if column in entry.primary_key else "effect time" if column == entry.effective else ""
+    if column == entry.timestamp:
+        return "timestamp"
+    if column in entry.ties:
+        return "tie"
+    return "lifetime" if column == entry.lifetime else "closed by punctuations" if column in entry.punctuated else ""
