@@ -253,10 +253,10 @@ class TestResuming:
 
 def test_an_end_waits_for_what_was_handed_over_before() -> None:
     """A stream of two files ends with the second, in the very batch that reads it."""
-    from windrow.runtime.progress import News, Progress
+    from windrow.runtime.progress import IntakeReport, Progress
 
     progress = Progress().with_streams({"s": 0}).ending({"s": 2})
-    first, _ = progress.with_news([{"s": News(1, 5, 5, read=1)}]).advanced({"s"})
-    second, segment = first.with_news([{"s": News(1, 7, 7, read=1)}]).advanced({"s"})
+    first, _ = progress.with_intake([{"s": IntakeReport(1, 5, 5, read=1)}]).advanced({"s"})
+    second, segment = first.with_intake([{"s": IntakeReport(1, 7, 7, read=1)}]).advanced({"s"})
     assert (first.watermark, segment is not None, second.streams["s"].has_ended) == (5, True, True)
     assert second.watermark == np.iinfo(np.int64).max

@@ -22,7 +22,7 @@ class Heartbeats:
     def record_progress(self, progress: Progress) -> None:
         """Find out which streams have brought something since the last time."""
         for name, stream in progress.streams.items():
-            arrived = stream.news.rows + stream.news.late + sum(stream.news.rejected.values())
+            arrived = stream.intake.rows + stream.intake.late + sum(stream.intake.rejected.values())
             if self._arrived.get(name) != arrived:
                 self._arrived[name] = arrived
                 self.record(name)

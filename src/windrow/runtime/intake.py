@@ -1,7 +1,7 @@
 """Intake: rows of one stream on their way in. Bad rows are rejected, late ones go to a side output, the rest wait.
 
 A row is late when its time is before the watermark of the engine as it was before the row came. Nothing is lost in
-silence: late and rejected rows are kept and counted. What the rows bring for the watermark is reported as news
+silence: late and rejected rows are kept and counted. What the rows bring for the watermark is an `IntakeReport`
 (`progress`).
 
 Punctuations are taken out of the rows: one of time moves the watermark to itself, whatever the slack; one of a key
@@ -32,7 +32,7 @@ from windrow.batch.arrays import Int64s
 from windrow.batch.row_order import in_row_order
 from windrow.catalog import StreamEntry
 from windrow.errors import WindrowError
-from windrow.runtime.progress import News, contradicted
+from windrow.runtime.progress import IntakeReport, contradicted
 from windrow.runtime.punctuation_rows import punctuation_rows
 from windrow.runtime.side_output import SideOutput
 from windrow.runtime.typed_rows import cast, typed_rows
@@ -60,7 +60,7 @@ class Intake:
         key = self._ordinals(stream.punctuated)
         self.closed = ClosedKeys(key, empty([self._types[place] for place in key], dictionary)) if key else None
 
-    def take(self, rows: pa.Table, engine_watermark: int, arrival: int) -> News:
+    def take(self, rows: pa.Table, engine_watermark: int, arrival: int) -> IntakeReport:
         """Rows as they arrived; `arrival` is the time for streams that take it."""
         known = Counter(self.rejected.reasons)
         columns, kept = typed_rows(rows, self.stream.columns, self._dictionary, self.rejected)
@@ -72,12 +72,12 @@ class Intake:
             columns = [column.take(~late) for column in columns]
             ts = ts[~late]
         if not len(ts):
-            return News(late=len(late), rejected=rejected)
+            return IntakeReport(late=len(late), rejected=rejected)
         taken, promised = self._without_punctuations(inserts(tuple(columns), ts))
         if len(taken):
             self._waiting.append(taken)
         first = int(taken.ts.min(initial=FOREVER))
-        return News(len(taken), first, int(ts.max()), promised, len(late) - len(ts), rejected)
+        return IntakeReport(len(taken), first, int(ts.max()), promised, len(late) - len(ts), rejected)
 
     def _without_punctuations(self, rows: Batch) -> tuple[Batch, int]:
         """The rows, and the time before which punctuations say that no more will come."""
@@ -103,12 +103,12 @@ class Intake:
         assert self.closed is not None, self.stream
         self.closed.close(closings)
 
-    def punctuate(self, before: int | None, key: Mapping[str, Any], newest: int) -> News:
+    def punctuate(self, before: int | None, key: Mapping[str, Any], newest: int) -> IntakeReport:
         """What the stream's own rows could say: no row before a time, no row with a key later than the newest."""
         if key:
             self._close(inserts(tuple(self._key_columns(key)), np.array([newest], np.int64)))
         self.punctuations += 1
-        return News(promised=BEGINNING if before is None else before)
+        return IntakeReport(promised=BEGINNING if before is None else before)
 
     def _key_columns(self, key: Mapping[str, Any]) -> Iterator[Column]:
         """One value for each column that punctuations close, whatever the case of its name."""
@@ -124,27 +124,27 @@ class Intake:
                 raise WindrowError(f"{given[column.name.lower()]!r} is not {column.type}", hint)
             yield column_from_arrow(array, self._dictionary, column.type)
 
-    def until(self, end: int) -> tuple[Batch, News]:
-        """The waiting rows with ts before `end`, in the order of the stream, and news of those that were rejected."""
+    def until(self, end: int) -> tuple[Batch, IntakeReport]:
+        """The waiting rows with ts before `end`, in the order of the stream, and a report of rejected ones."""
         none = empty(self._types, self._dictionary)
         if not self._waiting:
-            return none, News()
+            return none, IntakeReport()
         # Each batch in the order of time is cut without copying it.
         waiting = [batch.sorted_by_time() for batch in self._waiting]
         cuts = [int(np.searchsorted(batch.ts, end)) for batch in waiting]
         parts = list(zip(waiting, cuts, strict=True))
         self._waiting = [batch.slice(cut, len(batch)) for batch, cut in parts if cut < len(batch)]
         due = concat([none, *(batch.slice(0, cut) for batch, cut in parts)])
-        rows, news = self._uncontradicted(due)
-        return in_row_order(rows, self._ties), news
+        rows, report = self._uncontradicted(due)
+        return in_row_order(rows, self._ties), report
 
-    def _uncontradicted(self, rows: Batch) -> tuple[Batch, News]:
+    def _uncontradicted(self, rows: Batch) -> tuple[Batch, IntakeReport]:
         """Without rows that come after the punctuation of their key; call `closings` before."""
         if self.closed is None:
-            return rows, News()
+            return rows, IntakeReport()
         after = self.closed.contradicted_by(rows)
         if not after.any():
-            return rows, News()
+            return rows, IntakeReport()
         names = [column.name for column in self.stream.columns]
         reason = contradiction(self.stream.punctuated)
         self.rejected.put(rows_to_arrow(rows.take(after), names), reason)

@@ -46,7 +46,7 @@ _ADDED = {
 }
 
 
-def told_schema(columns: Schema, mode: Mode, slide: int | None) -> pa.Schema:
+def emitted_schema(columns: Schema, mode: Mode, slide: int | None) -> pa.Schema:
     """The columns of a query and those that a mode adds."""
     added = (("_window_end", _TIME),) if mode is Mode.SNAPSHOT and slide is not None else _ADDED[mode]
     return pa.schema([*((field.name, arrow_type(field.type)) for field in columns), *added])
@@ -57,7 +57,7 @@ def usual_mode(slide: int | None) -> Mode:
     return Mode.CHANGELOG if slide is None else Mode.SNAPSHOT
 
 
-def told_as(
+def rows_in_mode(
     mode: Mode, names: Sequence[str], key: Sequence[str], changes: Batch, answer: Batch, segment: Segment
 ) -> pa.Table:
     """What a segment brings. `answer` has the tuples that make up the answer over the segment, `changes` among them."""

@@ -2,7 +2,7 @@
 
 The watermark of a stream is the largest timestamp seen less its slack; the engine's is the smallest over the streams
 that queries read. When it moves, the segment from the old to the new one is final. Time begins with the first row.
-Every shard works this out by itself from the same news, and comes to the same.
+Every shard works this out by itself from the same reports, and comes to the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from windrow.units import BEGINNING, FOREVER
 
 
 @dataclass(frozen=True)
-class News:
+class IntakeReport:
     """What some rows of a stream brought: how many, and the times of the first and the newest that were taken."""
 
     rows: int = 0
@@ -27,12 +27,12 @@ class News:
     rejected: Mapping[str, int] = field(default_factory=dict)
     read: int = 0  # how much of the source this was: files, or rows of a generator
 
-    def __add__(self, other: News) -> News:
+    def __add__(self, other: IntakeReport) -> IntakeReport:
         rejected = {
             reason: self.rejected.get(reason, 0) + other.rejected.get(reason, 0)
             for reason in {**self.rejected, **other.rejected}
         }
-        return News(
+        return IntakeReport(
             self.rows + other.rows,
             min(self.first, other.first),
             max(self.newest, other.newest),
@@ -43,41 +43,41 @@ class News:
         )
 
 
-def contradicted(reasons: Mapping[str, int]) -> News:
+def contradicted(reasons: Mapping[str, int]) -> IntakeReport:
     """Rows that were taken, and rejected when their time was final."""
-    return News(rows=-sum(reasons.values()), rejected=reasons)
+    return IntakeReport(rows=-sum(reasons.values()), rejected=reasons)
 
 
 @dataclass(frozen=True)
 class StreamProgress:
-    """All news of a stream so far; `at_least` is a watermark that did not come from rows: a heartbeat.
+    """All intake of a stream so far; `at_least` is a watermark that did not come from rows: a heartbeat.
 
     `ends_at` is how much of its source there is, once that is known: when it has been read, nothing more will come.
     """
 
     slack: int
-    news: News = News()
+    intake: IntakeReport = IntakeReport()
     at_least: int = BEGINNING
     ends_at: int | None = None
 
     @property
     def has_ended(self) -> bool:
-        return self.ends_at is not None and self.news.read >= self.ends_at
+        return self.ends_at is not None and self.intake.read >= self.ends_at
 
     @property
     def watermark(self) -> int:
         if self.has_ended:
             return FOREVER
-        seen = self.news.newest > BEGINNING
-        return max(self.at_least, self.news.promised, self.news.newest - self.slack if seen else BEGINNING)
+        seen = self.intake.newest > BEGINNING
+        return max(self.at_least, self.intake.promised, self.intake.newest - self.slack if seen else BEGINNING)
 
 
 def stream_status(stream: StreamProgress, **more: int | None) -> dict[str, Any]:
     """What `engine.status()` shows of a stream, with what an engine knows beside."""
     return {
-        "rows": stream.news.rows,
-        "late": stream.news.late,
-        "rejected": dict(stream.news.rejected),
+        "rows": stream.intake.rows,
+        "late": stream.intake.late,
+        "rejected": dict(stream.intake.rejected),
         **more,
         "watermark": None if stream.watermark in (BEGINNING, FOREVER) else stream.watermark,
     }
@@ -92,7 +92,7 @@ class Progress:
     @property
     def last_row(self) -> int:
         """The latest timestamp that any stream has shown."""
-        return max((stream.news.newest for stream in self.streams.values()), default=BEGINNING)
+        return max((stream.intake.newest for stream in self.streams.values()), default=BEGINNING)
 
     def with_streams(self, slacks: Mapping[str, int]) -> Progress:
         """Streams come and go; those that stay keep what is known of them."""
@@ -113,12 +113,12 @@ class Progress:
         }
         return replace(self, streams=streams)
 
-    def with_news(self, news: Iterable[Mapping[str, News]]) -> Progress:
+    def with_intake(self, reports: Iterable[Mapping[str, IntakeReport]]) -> Progress:
         """What parts of the rows of some streams have brought."""
         streams = dict(self.streams)
-        for part in news:
+        for part in reports:
             for name, brought in part.items():
-                streams[name] = replace(streams[name], news=streams[name].news + brought)
+                streams[name] = replace(streams[name], intake=streams[name].intake + brought)
         return replace(self, streams=streams)
 
     def can_advance(self, used: Collection[str]) -> bool:
@@ -130,7 +130,7 @@ class Progress:
         watermark = min((self.streams[name].watermark for name in used), default=self.watermark)
         if watermark <= self.watermark:
             return self, None
-        first = min(self.streams[name].news.first for name in used)
+        first = min(self.streams[name].intake.first for name in used)
         if self.origin is None and first >= watermark:
             return replace(self, watermark=watermark), None
         begin = first if self.origin is None else self.watermark

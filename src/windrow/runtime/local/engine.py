@@ -122,8 +122,8 @@ class LocalEngine(Engine):
             self._take(name, table)
 
     def _take(self, stream: str, table: pa.Table) -> None:
-        news = self._intakes[stream].take(table, self.watermark, self._clock.now())
-        self._progress = self._progress.with_news([{stream: news}])
+        report = self._intakes[stream].take(table, self.watermark, self._clock.now())
+        self._progress = self._progress.with_intake([{stream: report}])
 
     def end(self, stream: str) -> None:
         """No more rows of a stream will come."""
@@ -136,8 +136,8 @@ class LocalEngine(Engine):
             raise WindrowError("a punctuation says what will not come any more", hint)
         moment = parse_timestamp(before) if isinstance(before, str) else before
         name = self._intake(stream).stream.name.lower()
-        news = self._intakes[name].punctuate(moment, key, self._progress.streams[name].news.newest)
-        self._progress = self._progress.with_news([{name: news}])
+        report = self._intakes[name].punctuate(moment, key, self._progress.streams[name].intake.newest)
+        self._progress = self._progress.with_intake([{name: report}])
         self._heartbeats.record(name)
 
     def step(self) -> bool:
@@ -293,8 +293,8 @@ class LocalEngine(Engine):
         for intake in (self._intakes[name] for name in used):
             if intake.closed is not None:
                 inputs[closings_of(intake.stream.name)] = intake.closed.until(segment.end, segment.begin)
-            inputs[intake.stream.name], news = intake.until(segment.end)
-            self._progress = self._progress.with_news([{intake.stream.name.lower(): news}])
+            inputs[intake.stream.name], report = intake.until(segment.end)
+            self._progress = self._progress.with_intake([{intake.stream.name.lower(): report}])
         for store in self._tables.values():
             inputs[contents_of(store.entry.name)] = store.contents()
             inputs[store.entry.name] = store.changes(segment)

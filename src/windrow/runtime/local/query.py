@@ -16,7 +16,7 @@ from windrow.plan.explain import Explanation
 from windrow.plan.nodes import AppendOnly, Limit, Node, OutputStream, Sort
 from windrow.runtime.bounds import with_bounds
 from windrow.runtime.final_refreshes import refreshed, refreshes_to_arrow
-from windrow.runtime.modes import Mode, told_as, usual_mode
+from windrow.runtime.modes import Mode, rows_in_mode, usual_mode
 from windrow.runtime.query import Query, Subscriber
 from windrow.runtime.refreshes import refresh_slide
 from windrow.runtime.shown_order import in_shown_order
@@ -105,7 +105,7 @@ class LocalQuery(Query):
         if self.slide is None or form.mode is not Mode.SNAPSHOT:
             answer = concat([self._none(), *self._view.batches()])
             until_last_row = segment._replace(last_row=self._engine.last_row)
-            return told_as(form.mode, self.plan.schema.names, form.key, changes, answer, until_last_row)
+            return rows_in_mode(form.mode, self.plan.schema.names, form.key, changes, answer, until_last_row)
         assert self._begin is not None
         rows = concat([self._none(), *self._view.batches()])
         changed = last_change(rows) if segment.end == FOREVER else -FOREVER

@@ -8,7 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from windrow.plan.nodes import Node
-from windrow.runtime.modes import Mode, told_schema
+from windrow.runtime.modes import Mode, emitted_schema
 from windrow.runtime.shards.running import emitted_name
 from windrow.runtime.shards.storage.bundles import Address, read_contents
 from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
@@ -29,7 +29,7 @@ class EmittedLog:
     def emitted(self, query: Emitting, mode: Mode) -> pa.Table:
         """What a query emitted in a mode, as far back as commits are kept."""
         tables = [table for record in self._checkpoint.commits() for table in self.emitted_in(record, query, mode)]
-        return pa.concat_tables(tables or [told_schema(query.plan.schema, mode, query.slide).empty_table()])
+        return pa.concat_tables(tables or [emitted_schema(query.plan.schema, mode, query.slide).empty_table()])
 
     def emitted_in(self, record: Commit, query: Emitting, mode: Mode) -> Iterator[pa.Table]:
         """What a query emitted in one micro-batch, shard by shard."""

@@ -26,13 +26,13 @@ def outcome(
     assert len(reports) == expected, f"{len(reports)} of {expected} shards reported"
     first = reports[0]
     assert all(report.progress == first.progress for report in reports), "shards disagree about the watermark"
-    news = ({name: contradicted(of) for name, of in report.rejected.items()} for report in reports)
+    rejected = ({name: contradicted(of) for name, of in report.rejected.items()} for report in reports)
     return Commit(
         spec.number,
         source,
         spec.plan_version,
         statements,
-        first.progress.with_news(news),
+        first.progress.with_intake(rejected),
         _refreshed_until(first.progress, before),
         {query.key: max(report.last_changes.get(query.key, BEGINNING) for report in reports) for query in plan.queries},
         {(report.stage, report.shard): ShardVersion(report.token, *report.manifest) for report in reports},

@@ -69,7 +69,7 @@ class PlanVersions:
 
         def newest(stream: str) -> int:
             known = progress.streams.get(stream)
-            return BEGINNING if known is None else known.news.newest
+            return BEGINNING if known is None else known.intake.newest
 
         return self._planner.running(entry, number, newest)
 

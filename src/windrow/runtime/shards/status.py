@@ -36,5 +36,5 @@ def status(
 
 
 def _of_stream(stream: StreamProgress) -> dict[str, Any]:
-    unread = None if stream.ends_at is None else max(stream.ends_at - stream.news.read, 0)
+    unread = None if stream.ends_at is None else max(stream.ends_at - stream.intake.read, 0)
     return stream_status(stream, unread=unread)

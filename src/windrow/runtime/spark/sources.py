@@ -21,7 +21,7 @@ from pyspark.sql.types import StructField
 from windrow.batch import sql_type
 from windrow.catalog import StreamEntry
 from windrow.errors import WindrowError
-from windrow.runtime.modes import Mode, told_schema
+from windrow.runtime.modes import Mode, emitted_schema
 from windrow.runtime.shards.query import ShardedQuery
 from windrow.runtime.shards.running import emitted_name
 from windrow.runtime.shards.tasks import messages
@@ -150,7 +150,7 @@ def wake_stream(spark: SparkSession, file: Path) -> DataFrame:
 
 def log_stream(spark: SparkSession, checkpoint: str, query: ShardedQuery, mode: Mode) -> DataFrame:
     """What a query has emitted and will emit, read from the log of the checkpoint."""
-    schema = from_arrow_schema(told_schema(query.plan.schema, mode, query.slide))
+    schema = from_arrow_schema(emitted_schema(query.plan.schema, mode, query.slide))
     reader = spark.readStream.name(source_name(f"{query.name}_{mode.value}")).format(LOG)
     options = {"checkpoint": checkpoint, "name": emitted_name(query.key, mode), "schema": schema.json()}
     return reader.options(**options).load()

@@ -150,7 +150,7 @@ class StreamingRun:
         if progress is None or progress.has_ended:
             return progress is not None
         name = entry.name.lower()
-        return name in self._awaited and progress.news.read >= self._host.pushed.count(name)
+        return name in self._awaited and progress.intake.read >= self._host.pushed.count(name)
 
     def _emit_final_refreshes(self) -> None:
         """When all streams have ended, periodic queries emit their last refreshes."""

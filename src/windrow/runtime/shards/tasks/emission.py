@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from windrow.batch import Batch, Segment, changelog_to_arrow, empty
 from windrow.runtime.final_refreshes import refreshed, refreshes_to_arrow
-from windrow.runtime.modes import Mode, told_as
+from windrow.runtime.modes import Mode, rows_in_mode
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.running import RunningQuery, emitted_name
@@ -71,7 +71,7 @@ class Emission:
         if self._segment is not None and query.forms:
             rows = answer.rows(changes)
             for form in query.forms:
-                tables[form.mode] = told_as(form.mode, names, form.key, changes, rows, self._segment)
+                tables[form.mode] = rows_in_mode(form.mode, names, form.key, changes, rows, self._segment)
         return tables
 
     def _refreshes(self, query: RunningQuery, slide: int, answer: AnswerChangelog, like: Batch) -> Batch:

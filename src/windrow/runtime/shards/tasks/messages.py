@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from windrow.plan.user_aggregate import Failures
-from windrow.runtime.progress import News, Progress
+from windrow.runtime.progress import IntakeReport, Progress
 from windrow.runtime.shards.running import Metric
 from windrow.runtime.shards.storage.bundles import Address
 
@@ -38,7 +38,7 @@ class Rows:
     """Rows of exchanges by name, as bytes; from where rows are read also what they bring for the watermark."""
 
     rows: Mapping[str, bytes] = field(default_factory=dict)
-    news: Mapping[str, News] = field(default_factory=dict)
+    intake: Mapping[str, IntakeReport] = field(default_factory=dict)
     side_outputs: Sequence[tuple[str, str, bytes]] = ()  # stream, late or rejected, an Arrow table
 
 

@@ -21,7 +21,7 @@ from windrow.physical.closings import closings_of
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.plan.nodes import Stream
 from windrow.runtime.intake import Intake
-from windrow.runtime.progress import News
+from windrow.runtime.progress import IntakeReport
 from windrow.runtime.shards.batch_spec import BatchSpec, plan_from_bytes
 from windrow.runtime.shards.running import Graph, Output, Run, RunningPlan
 from windrow.runtime.shards.tasks import messages
@@ -76,15 +76,15 @@ class _Router:
         self._plan = spec.plan
         self._dictionary, self._graph = _lowered(spec.plan_content)
         self._slots = messages.slots(self._plan.shards)
-        self._news: dict[str, News] = {}
+        self._intake: dict[str, IntakeReport] = {}
         self._side_outputs: list[tuple[str, str, bytes]] = []
 
     def take(self, source: str, table: pa.Table) -> Iterator[pa.RecordBatch]:
         """One message a shard and stage that gets rows."""
         intake = Intake(self._plan.streams[source], self._dictionary)
-        news = intake.take(table, self._spec.progress.watermark, self._spec.arrival)
+        report = intake.take(table, self._spec.progress.watermark, self._spec.arrival)
         rows = intake.taken()
-        self._news[source] = self._news.get(source, News()) + news
+        self._intake[source] = self._intake.get(source, IntakeReport()) + report
         self._add_side_output(source, "late", intake.late)
         self._add_side_output(source, "rejected", intake.rejected)
         closings = None if intake.closed is None else intake.closed.waiting()
@@ -96,14 +96,14 @@ class _Router:
         if how == "blob":
             return
         first, last = _numbers(what) if how == "numbers" else (0, 1)
-        self._news[source] = self._news.get(source, News()) + News(read=last - first)
+        self._intake[source] = self._intake.get(source, IntakeReport()) + IntakeReport(read=last - first)
 
     def finished(self) -> Iterator[pa.RecordBatch]:
         """What every shard has to know."""
-        news = Rows(news=self._news)
-        with_side_outputs = Rows(news=self._news, side_outputs=tuple(self._side_outputs))
+        plain = Rows(intake=self._intake)
+        with_side_outputs = Rows(intake=self._intake, side_outputs=tuple(self._side_outputs))
         last = [
-            messages.message(slot, stage, with_side_outputs if (shard, stage) == (0, 1) else news)
+            messages.message(slot, stage, with_side_outputs if (shard, stage) == (0, 1) else plain)
             for stage in range(1, self._plan.stages + 1)
             for shard, slot in enumerate(self._slots)
         ]

@@ -118,7 +118,7 @@ class _Step:
 
     def _progress(self, received: Sequence[Rows]) -> tuple[Progress, Segment | None]:
         plan = self._spec.plan
-        return self._spec.progress.with_news(part.news for part in received).advanced(plan.used_streams)
+        return self._spec.progress.with_intake(part.intake for part in received).advanced(plan.used_streams)
 
     def _computed(self, segment: Segment) -> tuple[dict[str, Batch], Run]:
         state = self._state
