@@ -1,0 +1,61 @@
+"""The shape of the code: what can be read in one sitting stays so."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.expected import ROOT
+
+FOLDERS = ("src", "benchmarks")
+FILES = sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py"))
+LINES, FUNCTION_LINES, METHODS, MODULES = 400, 50, 25, 20
+
+# The public engines: every statement of the API is one method that hands over.
+ENGINES = {"Engine", "LocalEngine", "SparkEngine"}
+
+
+def named(file: Path) -> str:
+    return str(file.relative_to(ROOT))
+
+
+def too_long(file: Path) -> Iterator[str]:
+    text = file.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    if (lines := len(text.splitlines())) > LINES:
+        yield f"{lines} lines"
+    if ast.get_docstring(tree) is None:
+        yield "no docstring"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and (lines := _lines(node)) > FUNCTION_LINES:
+            yield f"{node.name} has {lines} lines"
+        if isinstance(node, ast.ClassDef) and node.name not in ENGINES and (methods := _methods(node)) > METHODS:
+            yield f"{node.name} has {methods} methods"
+
+
+def _lines(function: ast.FunctionDef) -> int:
+    assert function.end_lineno is not None
+    return function.end_lineno - function.lineno + 1
+
+
+def _methods(of: ast.ClassDef) -> int:
+    return sum(isinstance(part, ast.FunctionDef) for part in of.body)
+
+
+AWAITED = {"src/windrow/batch/wide.py", "src/windrow/plan/analysis/rates.py"}
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if named(file) not in AWAITED], ids=named)
+def test_a_module_can_be_read_in_one_sitting(file: Path) -> None:
+    """No file above 400 lines, no function above 50, no class with more than 25 methods; each says what it is."""
+    assert list(too_long(file)) == []
+
+
+def test_a_folder_holds_one_idea() -> None:
+    """No more than 20 modules beside `__init__`."""
+    modules = [file for file in FILES if file.name != "__init__.py"]
+    counts = {folder: sum(file.parent == folder for file in modules) for folder in {file.parent for file in modules}}
+    assert {named(folder): count for folder, count in counts.items() if count > MODULES} == {}
