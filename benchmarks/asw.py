@@ -9,7 +9,7 @@ from time import process_time
 import numpy as np
 
 from benchmarks import asw_loops
-from benchmarks.asw_loops import Input
+from benchmarks.asw_loops import Input, Loops
 from benchmarks.baselines.landmark import Landmark
 from benchmarks.baselines.materialized import Materialized
 from benchmarks.baselines.search_tree import SearchTree
@@ -145,9 +145,9 @@ def _sum() -> WordAggregate:
     return sum_of_integers(BIGINT)
 
 
-def _shared(make: Callable[[WordAggregate], WordSynopsis], kind: int) -> Mixed:
+def _shared(make: Callable[[WordAggregate], WordSynopsis], loops: Loops) -> Mixed:
     stored = _stored(_filled(make(_sum()), OPERATORS, 0))
-    return lambda mixed: asw_loops.mixed(mixed, kind, OPERATORS, *stored)
+    return lambda mixed: loops.mixed(mixed, OPERATORS, *stored)
 
 
 def _landmarks() -> Mixed:
@@ -194,14 +194,14 @@ def _figure_10(updates: int, sizes: Sequence[int]) -> list[Result]:
         measuring(f"figure 10: {kept:,} elements kept")
         kinds, runs = _of_words(kept), _filled(Quantile(BIGINT), kept)
         works = {
-            name: partial(asw_loops.updates, kind, rows, *_stored(synopsis)) for name, (synopsis, kind) in kinds.items()
+            name: partial(loops.updates, rows, *_stored(synopsis)) for name, (synopsis, loops) in kinds.items()
         } | {"B-INT-QNT": partial(asw_loops.updates_quantile, values, runs.elements.next, _runs(runs))}
         results += [_result(10, name, kept, _rate(updates, work)) for name, work in works.items()]
     return results
 
 
-def _of_words(kept: int) -> dict[str, tuple[SharedSynopsis, int]]:
-    """Synopses with so many elements, and which loop is theirs."""
+def _of_words(kept: int) -> dict[str, tuple[SharedSynopsis, Loops]]:
+    """Synopses with so many elements, and their loops."""
     return {
         "R-INT": (_filled(Running(_sum()), kept), asw_loops.RUNNING),
         "B-INT": (_filled(Interval(maximum(BIGINT)), kept), asw_loops.INTERVAL),
@@ -235,8 +235,8 @@ def _figure_11(lookups: int, widths: Sequence[int], longest: int) -> list[Result
         begin, few = end - width, max(200, lookups // 20)
         ranks = random.integers(1, width + 1, few)
         works = {
-            name: (synopsis, lookups, partial(asw_loops.lookups, kind, begin, end, *_stored(synopsis)))
-            for name, (synopsis, kind) in kinds.items()
+            name: (synopsis, lookups, partial(loops.lookups, begin, end, *_stored(synopsis)))
+            for name, (synopsis, loops) in kinds.items()
         }
         works["B-INT-QNT"] = (
             runs,

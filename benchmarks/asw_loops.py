@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.baselines import landmark, materialized, search_tree
 from windrow.batch.arrays import Bools, Int64s
-from windrow.batch.compiled import compiled, inlined
+from windrow.batch.compiled import compiled
 from windrow.synopses.positions import basic_interval, interval, nested_landmarks, quantile, running, two_stacks
 from windrow.synopses.positions.elements import Rings
 from windrow.synopses.positions.words import Operation
-
-RUNNING, INTERVAL, NESTED_LANDMARKS, SEARCH_TREE, BASIC_INTERVAL = range(5)  # which synopsis a loop calls
 
 
 class Input(NamedTuple):
@@ -24,50 +23,58 @@ class Input(NamedTuple):
     width: Int64s
 
 
-@inlined
-def insert_one(kind: int, p: int, added: Int64s, i: int, operation: Operation, rings: Rings) -> None:
-    if kind == RUNNING:
-        running.insert_one(0, p, True, added, i, operation.plain, rings)
-    elif kind == INTERVAL:
-        interval.insert_one(0, p, True, added, i, operation, rings)
-    elif kind == NESTED_LANDMARKS:
-        nested_landmarks.insert_one(0, p, True, added, i, operation, rings)
-    elif kind == SEARCH_TREE:
-        search_tree.insert_one(0, p, True, added, i, operation, rings)
-    else:
-        basic_interval.insert_one(0, p, True, added, i, operation, rings)
+class Loops(NamedTuple):
+    """Over inputs, over values that come, and over windows that are looked up: of one synopsis."""
+
+    mixed: Callable[[Input, int, Operation, Rings], int]
+    updates: Callable[[Int64s, Operation, Rings], None]
+    lookups: Callable[[Int64s, Int64s, Operation, Rings], int]
 
 
-@inlined
-def lookup_one(kind: int, begin: int, end: int, operation: Operation, rings: Rings, found: Int64s) -> int:
-    """The sum, or extreme, over the elements at [begin, end)."""
-    found[0, 0] = found[0, 1] = 0
-    if kind == RUNNING:
-        running.lookup_one(0, begin, end, operation.plain, rings, found, 0)
-    elif kind == INTERVAL:
-        interval.lookup_one(0, begin, end, operation, rings, found, 0)
-    elif kind == NESTED_LANDMARKS:
-        nested_landmarks.lookup_one(0, begin, end, operation, rings, found, 0)
-    elif kind == SEARCH_TREE:
-        search_tree.lookup_one(0, begin, end, operation, rings, found, 0)
-    else:
-        basic_interval.lookup_one(0, begin, end, operation, rings, found, 0)
-    return int(found[0, 1])
+def loops_of(synopsis: Any) -> Loops:
+    """`synopsis` is a module with `insert_one` and `lookup_one`: a loop of its own for each, so that none pays for
+    the choice between them."""
 
+    @compiled
+    def mixed(inputs: Input, longest: int, operation: Operation, rings: Rings) -> int:
+        is_update, value, width = inputs
+        first, next = rings.first, rings.next
+        found, total = np.zeros((1, 2), np.int64), 0
+        for i in range(len(width)):
+            if is_update[i]:
+                synopsis.insert_one(0, next[0], True, value, i, operation, rings)
+                next[0] += 1
+                first[0] = next[0] - longest
+            elif width[i] > 0:
+                found[0, 0] = found[0, 1] = 0
+                synopsis.lookup_one(0, next[0] - width[i], next[0], operation, rings, found, 0)
+                total += found[0, 1]
+        return total
 
-@compiled
-def mixed(inputs: Input, kind: int, longest: int, operation: Operation, rings: Rings) -> int:
-    is_update, value, width = inputs
-    first, next = rings.first, rings.next
-    found, total = np.zeros((1, 2), np.int64), 0
-    for i in range(len(width)):
-        if is_update[i]:
-            insert_one(kind, next[0], value, i, operation, rings)
+    @compiled
+    def updates(value: Int64s, operation: Operation, rings: Rings) -> None:
+        next = rings.next
+        for i in range(len(value)):
+            synopsis.insert_one(0, next[0], True, value, i, operation, rings)
             next[0] += 1
-            first[0] = next[0] - longest
-        elif width[i] > 0:
-            total += lookup_one(kind, next[0] - width[i], next[0], operation, rings, found)
-    return total
+
+    @compiled
+    def lookups(begin: Int64s, end: Int64s, operation: Operation, rings: Rings) -> int:
+        found, total = np.zeros((1, 2), np.int64), 0
+        for i in range(len(begin)):
+            found[0, 0] = found[0, 1] = 0
+            synopsis.lookup_one(0, begin[i], end[i], operation, rings, found, 0)
+            total += found[0, 1]
+        return total
+
+    return Loops(mixed, updates, lookups)
+
+
+RUNNING = loops_of(running)
+INTERVAL = loops_of(interval)
+NESTED_LANDMARKS = loops_of(nested_landmarks)
+SEARCH_TREE = loops_of(search_tree)
+BASIC_INTERVAL = loops_of(basic_interval)
 
 
 @compiled
@@ -126,25 +133,10 @@ def mixed_materialized(inputs: Input, widths: Int64s, operation: Operation, ring
 
 
 @compiled
-def updates(kind: int, value: Int64s, operation: Operation, rings: Rings) -> None:
-    for i in range(len(value)):
-        insert_one(kind, rings.next[0], value, i, operation, rings)
-        rings.next[0] += 1
-
-
-@compiled
 def updates_quantile(value: Int64s, next: Int64s, runs: quantile.Runs) -> None:
     for i in range(len(value)):
         quantile.insert_one(0, next[0], value[i], True, runs)
         next[0] += 1
-
-
-@compiled
-def lookups(kind: int, begin: Int64s, end: Int64s, operation: Operation, rings: Rings) -> int:
-    found, total = np.zeros((1, 2), np.int64), 0
-    for i in range(len(begin)):
-        total += lookup_one(kind, begin[i], end[i], operation, rings, found)
-    return total
 
 
 @compiled

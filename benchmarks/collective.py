@@ -18,6 +18,7 @@ from windrow.synopses.collective.level_heaps import LevelHeaps
 from windrow.synopses.positions import running
 from windrow.synopses.positions.elements import Rings, first_not_before
 from windrow.synopses.positions.word_synopsis import WordSynopsis
+from windrow.synopses.positions.words import Operation
 
 GROUPS = 5_000
 MINUTE = 60_000_000
@@ -38,10 +39,11 @@ class Input(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """The times of elements, and how many there are before each."""
+    """The times of elements, how many there are before each, and how these are merged."""
 
     times: Rings
     counts: Rings
+    operation: Operation
 
 
 def run(quick: bool) -> Report:
@@ -116,7 +118,7 @@ def _seconds(inputs: int, p: int, group: Int64s, time: Int64s, mixed: Input) -> 
         _reserve(synopsis, mixed.group)
         elements, counts, index = synopsis.synopsis.elements, synopsis.synopsis.synopses[0], synopsis.index
         assert isinstance(counts, WordSynopsis)
-        stored = Stored(elements.rings, counts.rings(elements))
+        stored = Stored(elements.rings, counts.rings(elements), counts.operation)
         work = partial(_every_group, mixed, stored)
         if p:
             work = partial(_indexed, mixed, stored, p, index.length, index.heaps)
@@ -139,7 +141,7 @@ def _reserve(synopsis: Collective, group: Int64s) -> None:
 def _insert(g: int, now: int, one: Int64s, stored: Stored) -> None:
     times = stored.times
     times.rows[times.offset[g] + (times.next[g] & (times.size[g] - 1))] = now
-    running.insert_one(g, times.next[g], True, one, 0, 1, stored.counts)
+    running.insert_one(g, times.next[g], True, one, 0, stored.operation, stored.counts)
     times.next[g] += 1
 
 
@@ -147,7 +149,7 @@ def _insert(g: int, now: int, one: Int64s, stored: Stored) -> None:
 def _count(g: int, begin: int, stored: Stored, found: Int64s) -> int:
     """What both sides look up of a group: the running synopsis, over the positions of the window."""
     position = first_not_before(begin, g, stored.times)
-    running.lookup_one(g, position, stored.times.next[g], 1, stored.counts, found, 0)
+    running.lookup_one(g, position, stored.times.next[g], stored.operation, stored.counts, found, 0)
     return int(found[0, 0])
 
 

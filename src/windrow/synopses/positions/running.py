@@ -23,10 +23,10 @@ class Running(WordSynopsis):
         super().__init__(aggregate)
 
     def _insert_rows(self, arrivals: Arrivals, rows: Int64s, operation: Operation, rings: Rings) -> None:
-        _insert(arrivals, rows, operation.plain, rings)
+        _insert(arrivals, rows, operation, rings)
 
     def _lookup_rows(self, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
-        return np.asarray(_lookup(spans, operation.plain, rings))
+        return np.asarray(_lookup(spans, operation, rings))
 
     def _roll_rows(self, arrivals: Arrivals, rows: Int64s, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
         if are_narrow(rows, operation):
@@ -50,39 +50,39 @@ class Running(WordSynopsis):
 
 
 @inlined
-def lookup_one(g: int, begin: int, end: int, plain: int, rings: Rings, found: Int64s, i: int) -> None:
+def lookup_one(g: int, begin: int, end: int, operation: Operation, rings: Rings, found: Int64s, i: int) -> None:
     """The aggregate of one span, into row i of `found`."""
     base, mask, rows = rings.offset[g], rings.size[g] - 1, rings.rows
     upper, lower = base + (end & mask), base + (begin & mask)
     for word in range(found.shape[1]):
         found[i, word] = rows[upper, word]
-    subtract(found, i, rows, lower, plain)
+    subtract(found, i, rows, lower, operation.plain)
 
 
 @compiled
-def _lookup(spans: Spans, plain: int, rings: Rings) -> Int64s:
+def _lookup(spans: Spans, operation: Operation, rings: Rings) -> Int64s:
     found = np.zeros((len(spans.group), rings.rows.shape[1]), np.int64)
     for i in range(len(spans.group)):
         if spans.begin[i] < spans.end[i]:
-            lookup_one(spans.group[i], spans.begin[i], spans.end[i], plain, rings, found, i)
+            lookup_one(spans.group[i], spans.begin[i], spans.end[i], operation, rings, found, i)
     return found
 
 
 @inlined
-def insert_one(g: int, position: int, is_new: bool, added: Int64s, i: int, plain: int, rings: Rings) -> None:
+def insert_one(g: int, position: int, is_new: bool, added: Int64s, i: int, operation: Operation, rings: Rings) -> None:
     """Row i of `added` as the element at a position."""
     base, mask, rows = rings.offset[g], rings.size[g] - 1, rings.rows
     upper, lower = base + ((position + 1) & mask), base + (position & mask)
     if is_new:
         for word in range(rows.shape[1]):
             rows[upper, word] = rows[lower, word]
-    add(rows, upper, added, i, plain)
+    add(rows, upper, added, i, operation.plain)
 
 
 @compiled
-def _insert(arrivals: Arrivals, added: Int64s, plain: int, rings: Rings) -> None:
+def _insert(arrivals: Arrivals, added: Int64s, operation: Operation, rings: Rings) -> None:
     for i in range(len(added)):
-        insert_one(arrivals.group[i], arrivals.position[i], arrivals.is_new[i], added, i, plain, rings)
+        insert_one(arrivals.group[i], arrivals.position[i], arrivals.is_new[i], added, i, operation, rings)
 
 
 @compiled
