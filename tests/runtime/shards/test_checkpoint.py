@@ -129,7 +129,7 @@ def test_state_of_another_plan_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     """A version of the code that names an operator's state in another way must not start it anew."""
     stepped(an_engine(tmp_path), range(3))
     STATES.clear()
-    monkeypatch.setattr("windrow.runtime.shards.running.plan_digest", lambda plan: "another")
+    monkeypatch.setattr("windrow.runtime.shards.graph.plan_digest", lambda plan: "another")
     with pytest.raises(CheckpointError, match="does not fit the running plan: it has no node/"):
         stepped(an_engine(tmp_path), range(3, 4))
 

@@ -18,7 +18,7 @@ from support.shard_runs import ShardsInProcess, files_naming_modules
 from windrow.plan.nodes import Node
 from windrow.runtime.shards.answers import Answers
 from windrow.runtime.shards.batch_spec import BatchSpec
-from windrow.runtime.shards.running import RunningPlan
+from windrow.runtime.shards.running_plan import RunningPlan
 from windrow.runtime.shards.statement_log import LOGGED
 from windrow.runtime.shards.storage.checkpoint import Commit
 from windrow.runtime.shards.storage.codec import decoded, encoded

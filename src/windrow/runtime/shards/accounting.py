@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 from windrow.batch import Dictionary
 from windrow.physical.physical_node import PhysicalNode
 from windrow.plan.nodes import Stream
-from windrow.runtime.shards.running import Graph, Metric, RunningPlan
+from windrow.runtime.shards.graph import Graph
+from windrow.runtime.shards.running_plan import RunningPlan
+from windrow.runtime.shards.tasks.stage_run import Metric
 
 
 class Spent(NamedTuple):

@@ -18,7 +18,7 @@ from windrow.runtime.shards.batch_loop import BatchLoop
 from windrow.runtime.shards.batch_spec import ShardVersion
 from windrow.runtime.shards.emitted_log import EmittedLog, Emitting
 from windrow.runtime.shards.plan_versions import PlanVersions
-from windrow.runtime.shards.running import RunningQuery
+from windrow.runtime.shards.running_plan import RunningQuery
 from windrow.runtime.shards.shard_synopses import ShardSynopses
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
 from windrow.runtime.shards.storage.shard_state import read_answer

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from windrow.plan.nodes import Node
 from windrow.runtime.modes import Mode, emitted_schema
-from windrow.runtime.shards.running import emitted_name
+from windrow.runtime.shards.running_plan import emitted_name
 from windrow.runtime.shards.storage.bundles import Address, read_contents
 from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
 

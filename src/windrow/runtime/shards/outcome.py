@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from windrow.runtime.progress import Progress, contradicted
 from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion
-from windrow.runtime.shards.running import RunningPlan
+from windrow.runtime.shards.running_plan import RunningPlan
 from windrow.runtime.shards.storage.bundles import Address
 from windrow.runtime.shards.storage.checkpoint import Commit
 from windrow.runtime.shards.tasks.messages import ShardReport

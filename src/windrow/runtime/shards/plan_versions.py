@@ -14,7 +14,7 @@ from windrow.plan.nodes import Node
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.query_plans import QueryPlans
 from windrow.runtime.shards.reading import columns_read
-from windrow.runtime.shards.running import RunningPlan, RunningQuery, query_key
+from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery, query_key
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
 from windrow.runtime.sinks import SinkForm
 from windrow.session import Session

@@ -9,7 +9,7 @@ from windrow.catalog import QueryEntry
 from windrow.plan.nodes import Node, Stream
 from windrow.runtime.modes import Mode, usual_mode
 from windrow.runtime.refreshes import refresh_slide
-from windrow.runtime.shards.running import RunningQuery
+from windrow.runtime.shards.running_plan import RunningQuery
 from windrow.runtime.sinks import sink_form
 from windrow.session import Session
 from windrow.sharing.lookups import synopsis_below

@@ -16,7 +16,7 @@ from windrow.runtime.lookups import rechoosing
 from windrow.runtime.lookups.held import Held, held_by
 from windrow.runtime.lookups.rechoosing import Rechoosing
 from windrow.runtime.lookups.rechoosing_joins import RechoosingJoin, rechoosing_of
-from windrow.runtime.shards.running import RunningPlan, RunningQuery
+from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery
 from windrow.runtime.shards.storage.bundles import Folder
 from windrow.runtime.shards.storage.checkpoint import Commit
 from windrow.runtime.shards.storage.shard_state import read_synopsis

@@ -23,7 +23,7 @@ from windrow.catalog import StreamEntry
 from windrow.errors import WindrowError
 from windrow.runtime.modes import Mode, emitted_schema
 from windrow.runtime.shards.query import ShardedQuery
-from windrow.runtime.shards.running import emitted_name
+from windrow.runtime.shards.running_plan import emitted_name
 from windrow.runtime.shards.tasks import messages
 from windrow.runtime.shards.tasks.router import PACKED
 from windrow.runtime.spark.data_sources import LOG, NUMBERS, WAKE

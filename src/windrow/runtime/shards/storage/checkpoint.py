@@ -33,10 +33,11 @@ from windrow.errors import CheckpointError
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion, plan_to_bytes
-from windrow.runtime.shards.running import Metric, RunningPlan
+from windrow.runtime.shards.running_plan import RunningPlan
 from windrow.runtime.shards.storage.bundles import RESTORE, Address, Folder
 from windrow.runtime.shards.storage.codec import decoded, encoded
 from windrow.runtime.shards.storage.manifests import read_manifest
+from windrow.runtime.shards.tasks.stage_run import Metric
 
 FORMAT = 4
 VERSION = version("windrow")

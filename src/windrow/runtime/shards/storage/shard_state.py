@@ -24,7 +24,8 @@ from windrow.plan.nodes import Stream
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.lookups.held import Held, held_by, holds_summaries
 from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion
-from windrow.runtime.shards.running import Graph, RunningPlan, RunningQuery, Source
+from windrow.runtime.shards.graph import Graph, Source
+from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery
 from windrow.runtime.shards.storage.bundles import (
     Address,
     Folder,

@@ -24,8 +24,9 @@ def _families() -> dict[str, tuple[ModuleType, ...]]:
     from windrow.cql import Create
     from windrow.plan import aggregate_class, expressions, nodes, running_nodes, schema, strategy, windows
     from windrow.runtime import modes, progress, side_output, sinks, tables
-    from windrow.runtime.shards import batch_spec, running, statement_log
+    from windrow.runtime.shards import batch_spec, running_plan, statement_log
     from windrow.runtime.shards.storage import bundles, checkpoint, manifests
+    from windrow.runtime.shards.tasks import stage_run
     from windrow.state import snapshot
 
     return {
@@ -38,7 +39,7 @@ def _families() -> dict[str, tuple[ModuleType, ...]]:
         "statement": (sys.modules[Create.__module__], statement_log),
         "progress": (progress,),
         "sink": (modes, sinks),
-        "running": (running,),
+        "running": (running_plan, stage_run),
         "batch": (batch_spec,),
         "checkpoint": (bundles, checkpoint, manifests),
         "rows": (batch, sys.modules[Column.__module__], key_table),

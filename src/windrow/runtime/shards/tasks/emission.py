@@ -11,7 +11,7 @@ from windrow.runtime.final_refreshes import refreshed, refreshes_to_arrow
 from windrow.runtime.modes import Mode, rows_in_mode
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.batch_spec import BatchSpec
-from windrow.runtime.shards.running import RunningQuery, emitted_name
+from windrow.runtime.shards.running_plan import RunningQuery, emitted_name
 from windrow.runtime.shards.storage.shard_state import ShardState
 from windrow.runtime.shards.tasks import messages
 from windrow.runtime.shards.tasks.shard_sinks import write_sink

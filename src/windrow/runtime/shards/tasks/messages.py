@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from windrow.plan.user_aggregate import Failures
 from windrow.runtime.progress import IntakeReport, Progress
-from windrow.runtime.shards.running import Metric
 from windrow.runtime.shards.storage.bundles import Address
+from windrow.runtime.shards.tasks.stage_run import Metric
 
 SCHEMA = "slot int, stage int, body binary, metrics string"
 _ARROW = pa.schema(

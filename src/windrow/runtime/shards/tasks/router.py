@@ -23,9 +23,11 @@ from windrow.plan.nodes import Stream
 from windrow.runtime.intake import Intake
 from windrow.runtime.progress import IntakeReport
 from windrow.runtime.shards.batch_spec import BatchSpec, plan_from_bytes
-from windrow.runtime.shards.running import Graph, Output, Run, RunningPlan
+from windrow.runtime.shards.graph import Graph, Output
+from windrow.runtime.shards.running_plan import RunningPlan
 from windrow.runtime.shards.tasks import messages
 from windrow.runtime.shards.tasks.messages import Rows
+from windrow.runtime.shards.tasks.stage_run import StageRun
 from windrow.runtime.side_output import SideOutput
 from windrow.sources.files import read_file
 from windrow.sources.generators import generator
@@ -116,7 +118,7 @@ class _Router:
             if not _reads(output, name):
                 continue
             wanted = rows if output.start == BEGINNING else rows.take(rows.ts >= output.start)
-            self._spread(output, Run({name: wanted}, self._dictionary, ALL_TIME).of(output), bound)
+            self._spread(output, StageRun({name: wanted}, self._dictionary, ALL_TIME).of(output), bound)
             if closings is not None:
                 self._spread_closings(output, closings, bound)
         sent = [messages.message(self._slots[shard], stage, Rows(parts)) for (stage, shard), parts in bound.items()]

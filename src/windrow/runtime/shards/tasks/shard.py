@@ -24,13 +24,14 @@ from windrow.plan.running_nodes import below_exchange
 from windrow.runtime.intake import contradiction
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.batch_spec import BatchSpec
-from windrow.runtime.shards.running import Run, Source
+from windrow.runtime.shards.graph import Source
 from windrow.runtime.shards.storage.bundles import Address, write_bundle
 from windrow.runtime.shards.storage.shard_state import STATES, save, state_of
 from windrow.runtime.shards.tasks import messages
 from windrow.runtime.shards.tasks.emission import Emission
 from windrow.runtime.shards.tasks.messages import Message, Rows, ShardReport
 from windrow.runtime.shards.tasks.router import spread
+from windrow.runtime.shards.tasks.stage_run import StageRun
 from windrow.runtime.side_output import SideOutput
 from windrow.runtime.tables import TableStore
 from windrow.sources.connectors import source_of
@@ -62,41 +63,51 @@ class _Step:
         self._rejected: dict[str, SideOutput] = {}
 
     def run(self, received: Sequence[Rows]) -> Iterator[Message]:
-        spec, state = self._spec, self._state
+        """Take rows in, step through what has become final, write state and what comes out, and report."""
         self._take_in(received)
         progress, segment = self._progress(received)
         results: dict[str, Batch] = {}
-        run: Run | None = None
+        run: StageRun | None = None
         if segment is not None:
             results, run = self._computed(segment)
-        sent = self._sent(results)
+        yield from self._sent(results)
         is_quiet = not any(part.rows for part in received)
-        emission = Emission(spec, state, self._stage, self._shard.number, segment, progress, is_quiet)
-        emitted = write_bundle(spec.folder, f"changes/{self._named()}", emission.emitted(results))
+        emission = Emission(self._spec, self._state, self._stage, self._shard.number, segment, progress, is_quiet)
+        emitted = write_bundle(self._spec.folder, f"changes/{self._named()}", emission.emitted(results))
+        report = self._saved(progress, run, emitted, self._side_outputs(received))
+        yield messages.report_message(messages.slots(self._shard.count)[self._shard.number], report)
+
+    def _saved(
+        self,
+        progress: Progress,
+        run: StageRun | None,
+        emitted: Mapping[str, Address],
+        side_outputs: Mapping[str, Address],
+    ) -> ShardReport:
+        """Write the state, and have it at hand for the next batch."""
+        spec, state = self._spec, self._state
         saved = save(state, spec.folder, self._stage, self._named())
-        side_outputs = self._side_outputs(received)
-        slot = messages.slots(self._shard.count)[self._shard.number]
-        report = ShardReport(
-            self._stage,
-            self._shard.number,
-            self._token,
-            saved.manifest,
-            saved.garbage,
-            emitted,
-            side_outputs,
-            progress,
-            [] if run is None else run.metrics(self._stage, state.node_sizes(self._stage)),
-            {name: self._last_change(name) for name in state.answers} if progress.watermark == FOREVER else {},
-            state.manifest.size,
-            {name.lower(): dict(rejected.reasons) for name, rejected in self._rejected.items()},
-            sum(map(len, state.inboxes.values())),
-            self._live(),
-            {name: found for name, own in state.graph.aggregates().items() if (found := own.failures.taken()).count},
-        )
         if saved.as_in_memory:
             STATES.put((spec.folder.uri, self._stage, self._shard.number), spec.number, self._token, state)
-        yield from sent
-        yield messages.report_message(slot, report)
+        has_ended = progress.watermark == FOREVER
+        failures = {name: own.failures.taken() for name, own in state.graph.aggregates().items()}
+        return ShardReport(
+            stage=self._stage,
+            shard=self._shard.number,
+            token=self._token,
+            manifest=saved.manifest,
+            garbage=saved.garbage,
+            emitted=emitted,
+            side_outputs=side_outputs,
+            progress=progress,
+            metrics=[] if run is None else run.metrics(self._stage, state.node_sizes(self._stage)),
+            last_changes={name: self._last_change(name) for name in state.answers} if has_ended else {},
+            state_bytes=state.manifest.size,
+            rejected={name.lower(): dict(rejected.reasons) for name, rejected in self._rejected.items()},
+            waiting=sum(map(len, state.inboxes.values())),
+            live=self._live(),
+            failures={name: failed for name, failed in failures.items() if failed.count},
+        )
 
     def _live(self) -> int:
         states = (node.state for node in self._state.graph.states(self._stage).values())
@@ -120,12 +131,12 @@ class _Step:
         plan = self._spec.plan
         return self._spec.progress.with_intake(part.intake for part in received).advanced(plan.used_streams)
 
-    def _computed(self, segment: Segment) -> tuple[dict[str, Batch], Run]:
+    def _computed(self, segment: Segment) -> tuple[dict[str, Batch], StageRun]:
         state = self._state
         inputs = {self._closings(name): keys.until(segment.end, segment.begin) for name, keys in state.closed.items()}
         inputs |= {name: self._final(source, segment.end) for name, source in state.graph.sources(self._stage).items()}
         inputs |= self._table_inputs(segment)
-        run = Run(inputs, state.dictionary, segment, self._shard)
+        run = StageRun(inputs, state.dictionary, segment, self._shard)
         results = {output.name: run.of(output) for output in state.graph.at_stage(self._stage)}
         return results, run
 

@@ -1,0 +1,133 @@
+"""A running plan, lowered: for every stage, what is computed there and where it goes.
+
+Every process makes its own graph, with the same names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from windrow.batch import Dictionary
+from windrow.batch.shards import ONLY_SHARD, Shard
+from windrow.physical.lower import Lowering
+from windrow.physical.physical_node import PhysicalNode, plan_digest
+from windrow.plan.nodes import Node, Table, Windowed
+from windrow.plan.running_nodes import Exchange, Grouping, GroupSynopsis, SubWindows, WindowSynopsis
+from windrow.plan.strategy import Strategy
+from windrow.plan.user_aggregate import UserAggregate
+from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery
+from windrow.sharing.exchanges import stage_of
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """What a stage computes: rows for an exchange, or the results of a query."""
+
+    name: str
+    start: int
+    stage: int
+    root: PhysicalNode
+    exchange: Exchange | None = None
+    query: RunningQuery | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows that a stage receives: of an exchange for the queries that started together."""
+
+    name: str
+    exchange: Exchange
+    ordered: bool  # whether a window counts them
+
+
+class Graph:
+    """A running plan, lowered."""
+
+    def __init__(self, plan: RunningPlan, dictionary: Dictionary, shard: Shard = ONLY_SHARD) -> None:
+        self.plan = plan
+        self._dictionary = dictionary
+        self._shard = shard
+        self._lowerings: dict[tuple[int, Strategy], Lowering] = {}
+        self.outputs: dict[str, Output] = {}
+        for query in plan.queries:
+            root = self._lowering(query.start, query.strategy).lower(query.plan)
+            self._add(Output(f"query.{query.name.lower()}", query.start, query.stage, root, query=query))
+
+    def at_stage(self, stage: int) -> list[Output]:
+        return [output for output in self.outputs.values() if output.stage == stage]
+
+    def sources(self, stage: int) -> dict[str, Source]:
+        """What the stage receives."""
+        found: dict[str, Source] = {}
+        for output in self.at_stage(stage):
+            for node, consumer in _with_consumers(output.root):
+                if node.operator is None and isinstance(node.plan, Exchange):
+                    name = _name(output.start, node)
+                    before = name in found and found[name].ordered
+                    found[name] = Source(name, node.plan, before or _counts_rows(consumer.plan))
+        return found
+
+    def tables(self, stage: int) -> set[str]:
+        """The tables that the stage reads."""
+        nodes = (node for output in self.at_stage(stage) for node, _ in _with_consumers(output.root))
+        return {node.plan.name.lower() for node in nodes if isinstance(node.plan, Table)}
+
+    def states(self, stage: int) -> dict[str, PhysicalNode]:
+        """The operators of a stage by a name that is the same in every process and every version of the plan."""
+        found: dict[str, PhysicalNode] = {}
+        seen: set[int] = set()
+        counts: dict[str, int] = {}
+        for output in self.at_stage(stage):
+            for node, _ in _with_consumers(output.root):
+                if node.state is not None and id(node) not in seen:
+                    seen.add(id(node))
+                    of = f"{output.start}.{node.lowered_for}.{plan_digest(node.plan)}"
+                    counts[of] = counts.get(of, 0) + 1
+                    found[f"{of}.{counts[of]}"] = node
+        return found
+
+    def aggregates(self) -> dict[str, UserAggregate]:
+        """Those of the user's own that are called."""
+        nodes = (node for query in self.plan.queries for node in query.plan.walk())
+        groupings = (node for node in nodes if isinstance(node, Grouping | GroupSynopsis))
+        calls = (named.call for node in groupings for named in node.aggregates)
+        return {call.user.name: call.user for call in calls if call.user is not None}
+
+    def _lowering(self, start: int, strategy: Strategy) -> Lowering:
+        if (start, strategy) not in self._lowerings:
+            direct = None if strategy is not Strategy.NT else self._lowering(start, Strategy.UPA)
+            self._lowerings[start, strategy] = Lowering(self._dictionary, strategy, direct, self._shard)
+        return self._lowerings[start, strategy]
+
+    def _add(self, output: Output) -> None:
+        """An output, and all that has to be computed for it at earlier stages."""
+        self.outputs[output.name] = output
+        for node, _ in _with_consumers(output.root):
+            name = _name(output.start, node) if isinstance(node.plan, Exchange) and node.operator is None else None
+            if name is not None and name not in self.outputs:
+                assert isinstance(node.plan, Exchange) and node.source is not None
+                below, strategy = node.plan.input, Strategy(node.source.split(".")[0])
+                root = self._lowering(output.start, strategy).sent(below)
+                self._add(Output(name, output.start, stage_of(below), root, exchange=node.plan))
+
+
+def _name(start: int, node: PhysicalNode) -> str:
+    return f"{start}.{node.source}"
+
+
+def _counts_rows(plan: Node) -> bool:
+    if isinstance(plan, WindowSynopsis):
+        return plan.by_rows
+    return isinstance(plan, Windowed | SubWindows) and not (plan.window.is_time_based or plan.window.is_open)
+
+
+def _with_consumers(root: PhysicalNode) -> Iterator[tuple[PhysicalNode, PhysicalNode]]:
+    """Every node of a root with one that reads it, consumers first; the root reads itself."""
+    waiting, seen = [(root, root)], set[int]()
+    while waiting:
+        node, consumer = waiting.pop()
+        yield node, consumer
+        if id(node) not in seen:
+            seen.add(id(node))
+            waiting.extend((below, node) for below in reversed(node.inputs))

@@ -1,0 +1,78 @@
+"""What runs, in the form in which it is written and sent to workers: queries since when, as plans with exchanges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from windrow.catalog import Connector, StreamEntry, TableEntry
+from windrow.plan.nodes import Node, Stream
+from windrow.plan.running_nodes import WindowLookup
+from windrow.plan.strategy import Strategy
+from windrow.runtime.modes import Mode
+from windrow.runtime.sinks import SinkForm, sink_form
+from windrow.sharing.exchanges import stage_of
+
+
+@dataclass(frozen=True)
+class RunningQuery:
+    """A query from `start` on: rows before it are not in its windows, nor any from before it was `started`."""
+
+    name: str
+    plan: Node  # with exchanges
+    start: int  # of all that it computes, also for queries before it
+    strategy: Strategy
+    slide: int | None = None
+    sink: Connector | None = None
+    statement: int = 0  # the number of the statement that created it
+    forms: tuple[SinkForm, ...] = ()  # in which it is emitted besides its changes and refreshes
+    lookup: Node | None = None  # the query over its synopsis, when it is looked up; the plan is the synopsis
+
+    @property
+    def started(self) -> int:
+        """Later than what it runs on, if it is looked up in a synopsis that was there before."""
+        below = () if self.lookup is None else self.lookup.walk()
+        clipped = (node.since for node in below if isinstance(node, WindowLookup) and node.since is not None)
+        return next(clipped, self.start)
+
+    @property
+    def sink_mode(self) -> Mode:
+        return sink_form(self.sink, self.plan, self.slide).mode
+
+    @property
+    def stage(self) -> int:
+        return stage_of(self.plan)
+
+    @property
+    def key(self) -> str:
+        return query_key(self.name, self.statement)
+
+
+def query_key(name: str, statement: int) -> str:
+    """Under which a query's answer and changes are kept: one that is dropped and created again is another one."""
+    return f"{name.lower()}.{statement}"
+
+
+def emitted_name(query: str, mode: Mode) -> str:
+    """Under which a commit record has what a query, named by its key, emitted in a mode."""
+    return f"{query}/{mode.value}"
+
+
+@dataclass(frozen=True)
+class RunningPlan:
+    version: int
+    shards: int
+    streams: Mapping[str, StreamEntry]  # by lower-case name
+    tables: Mapping[str, TableEntry]
+    queries: tuple[RunningQuery, ...]
+
+    @cached_property
+    def used_streams(self) -> frozenset[str]:
+        plans = (query.plan for query in self.queries)
+        return frozenset(node.name.lower() for plan in plans for node in plan.walk() if isinstance(node, Stream))
+
+    @cached_property
+    def stages(self) -> int:
+        """How many times rows move."""
+        return max((query.stage for query in self.queries), default=1)
