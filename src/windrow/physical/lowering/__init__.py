@@ -1,0 +1,1 @@
+"""How each kind of node becomes operators, by idea."""

@@ -1,0 +1,90 @@
+"""What every function that lowers a node is handed: plans below, columns by position, the strategy and its structures.
+
+Equal sub-plans become one operator, so that queries that share a part of their plans share its work and its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from windrow.batch.dictionary import Dictionary
+from windrow.batch.shards import Shard
+from windrow.operators import NegativeTuples, Operator
+from windrow.physical.closings import ClosingsLowering
+from windrow.physical.expressions import ExpressionCompiler
+from windrow.physical.physical_node import PhysicalNode
+from windrow.physical.structures import structure_kind
+from windrow.plan.analysis.update_pattern import update_pattern
+from windrow.plan.by_kind import ByKind
+from windrow.plan.nodes import Node
+from windrow.plan.pattern import Pattern
+from windrow.plan.schema import Schema
+from windrow.plan.strategy import Strategy
+from windrow.state import StructureKind
+
+
+class LoweringContext:
+    """Lowers plans under one strategy by a table; what has been lowered is remembered, for sharing.
+
+    `direct` lowers what must not come as negative tuples; it is this one under strategies that have none.
+    """
+
+    def __init__(
+        self,
+        table: ByKind[Callable[..., PhysicalNode]],
+        dictionary: Dictionary,
+        strategy: Strategy,
+        direct: LoweringContext | None,
+        shard: Shard,
+    ) -> None:
+        self._table = table
+        self.dictionary = dictionary
+        self.strategy = strategy
+        self.direct = self if direct is None else direct
+        self.shard = shard
+        self.closings = ClosingsLowering(strategy, PhysicalNode)
+        self._known: dict[Node, PhysicalNode] = {}
+        self._sources: dict[Node, PhysicalNode] = {}
+
+    @property
+    def is_nt(self) -> bool:
+        return self.strategy is Strategy.NT
+
+    def lower(self, plan: Node) -> PhysicalNode:
+        if plan not in self._known:
+            self._known[plan] = self._table[plan](plan, self)
+            self._sign(self._known[plan])
+        return self._known[plan]
+
+    def source(self, plan: Node, name: str) -> PhysicalNode:
+        """Rows as they come; whoever reads them reads this one."""
+        if plan not in self._sources:
+            self._sources[plan] = PhysicalNode(plan, None, source=name)
+            self._sign(self._sources[plan])
+        return self._sources[plan]
+
+    def over_inputs(self, plan: Node, operator: Operator[Any]) -> PhysicalNode:
+        return PhysicalNode(plan, operator, tuple(self.lower(below) for below in plan.inputs))
+
+    def compiler(self, schema: Schema) -> ExpressionCompiler:
+        return ExpressionCompiler({name: place for place, name in enumerate(schema.names)}, self.dictionary)
+
+    def structure(self, plan: Node) -> StructureKind:
+        """Where the results of a plan are stored."""
+        return structure_kind(plan, self.strategy)
+
+    def takes_back(self, plan: Node) -> bool:
+        """Whether negative tuples come from a plan."""
+        return self.is_nt or update_pattern(plan) is Pattern.STR
+
+    def taken_back_afterwards(self, plan: Node) -> PhysicalNode:
+        """Under NT, what cannot take negative tuples: computed without them, and made to emit its ends after that."""
+        return PhysicalNode(plan, NegativeTuples(structure_kind(plan, Strategy.UPA)), (self.direct.lower(plan),))
+
+    def _sign(self, node: PhysicalNode) -> None:
+        """Say for which strategy operators were made; what is below others has been signed before."""
+        if not node.lowered_for:
+            node.lowered_for = self.strategy.value
+            for below in node.inputs:
+                self._sign(below)
