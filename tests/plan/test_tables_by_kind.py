@@ -16,7 +16,7 @@ from windrow.plan.nodes import Distinct, Node, Stream
 from windrow.plan.running_nodes import RUNNING
 from windrow.plan.windows import Extent
 
-FOLDERS = ("plan", "optimizer", "sharing", "physical")
+FOLDERS = ("cql", "plan", "optimizer", "sharing", "physical")
 ONLY_DESCRIBE_OTHERS = {running_nodes.GroupSynopsis, running_nodes.GroupLookup, running_nodes.OnDemandLookup}
 
 

@@ -8,21 +8,27 @@ LIMIT or of a group stands for several rows, or comes and goes, and has no time 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
 from windrow.plan.analysis.relations import is_relation
 from windrow.plan.analysis.update_pattern import update_pattern
+from windrow.plan.by_kind import ByKind
 from windrow.plan.expressions import Cast, Column, Expression, Literal, Named
 from windrow.plan.functions import call
 from windrow.plan.nodes import (
     Alias,
     AntiJoin,
     AppendOnly,
+    Distinct,
+    Except,
     Filter,
+    GroupBy,
+    Intersect,
     Join,
+    Limit,
     Node,
     OutputKind,
     OutputStream,
@@ -30,11 +36,26 @@ from windrow.plan.nodes import (
     SemiJoin,
     Sort,
     Stream,
+    Table,
     Union,
     Windowed,
 )
 from windrow.plan.pattern import Pattern
-from windrow.plan.running_nodes import Numbered, Stamped, WithEnd
+from windrow.plan.running_nodes import (
+    LOOKUPS,
+    SYNOPSES,
+    EndWithParts,
+    Exchange,
+    LastSubWindows,
+    MergeGroups,
+    Numbered,
+    SharedSlices,
+    SlicePartials,
+    SliceSummaries,
+    Stamped,
+    SubWindows,
+    WithEnd,
+)
 from windrow.plan.schema import unqualified
 from windrow.types import NULL, TIMESTAMP, Type
 
@@ -76,28 +97,43 @@ class _Carrying:
         self._numbers = count(1)
 
     def timed(self, node: Node) -> Timed | None:
-        if isinstance(node, Stream) and node.timestamp is not None:
-            ties = tuple(node.schema.column(f"{node.alias}.{name}") for name in node.ties)
-            return Timed(node, Column(f"{node.alias}.{node.timestamp}", TIMESTAMP), ties)
-        if isinstance(node, Stream) or _tells_rows(node):
-            stamped = Stamped(node, self._name())
-            return Timed(stamped, stamped.schema.columns[-1])
-        if isinstance(node, Join):
-            return self._joined(node)
-        if isinstance(node, Union):
-            return self._united(node)
-        if not isinstance(node, Windowed | Filter | Sort | Project | Alias | SemiJoin | AntiJoin | WithEnd | Numbered):
-            return None
+        return _TIMED[node](self, node)
+
+    def _none(self, node: Node) -> None:
+        return None
+
+    def _stream(self, node: Stream) -> Timed:
+        if node.timestamp is None:
+            return self._stamped(node)
+        ties = tuple(node.schema.column(f"{node.alias}.{name}") for name in node.ties)
+        return Timed(node, Column(f"{node.alias}.{node.timestamp}", TIMESTAMP), ties)
+
+    def _stamped(self, node: Node) -> Timed:
+        stamped = Stamped(node, self._name())
+        return Timed(stamped, stamped.schema.columns[-1])
+
+    def _emitted(self, node: OutputStream) -> Timed | None:
+        return None if node.kind is OutputKind.RSTREAM else self._stamped(node)
+
+    def _lasting(self, node: AppendOnly) -> Timed | None:
+        """Results that are never taken back."""
+        return self._stamped(node) if update_pattern(node) is Pattern.MONOTONIC else None
+
+    def _selected(self, node: Node) -> Timed | None:
         below = self.timed(node.inputs[0])
+        return None if below is None else below._replace(plan=node.with_inputs(below.plan, *node.inputs[1:]))
+
+    def _listed(self, node: Project) -> Timed | None:
+        below = self.timed(node.input)
+        return None if below is None else self._projected(node, below)
+
+    def _aliased(self, node: Alias) -> Timed | None:
+        below = self.timed(node.input)
         if below is None:
             return None
-        if isinstance(node, Project):
-            return self._projected(node, below)
-        if isinstance(node, Alias):
-            plan, order = self._as_columns(below)
-            columns = (Column(f"{node.name}.{unqualified(column.name)}", column.type) for column in order)
-            return Timed(Alias(plan, node.name), next(columns), tuple(columns))
-        return below._replace(plan=node.with_inputs(below.plan, *node.inputs[1:]))
+        plan, order = self._as_columns(below)
+        columns = (Column(f"{node.name}.{unqualified(column.name)}", column.type) for column in order)
+        return Timed(Alias(plan, node.name), next(columns), tuple(columns))
 
     def pairs(self, node: Node) -> TimedPairs:
         if isinstance(node, Join):
@@ -182,8 +218,20 @@ def _name_of(time: Expression) -> str:
     return time.name
 
 
-def _tells_rows(node: Node) -> bool:
-    """Output streams, whose rows are never taken back."""
-    if isinstance(node, OutputStream):
-        return node.kind is not OutputKind.RSTREAM
-    return isinstance(node, AppendOnly) and update_pattern(node) is Pattern.MONOTONIC
+_TIMED: ByKind[Callable[..., Timed | None]] = ByKind(
+    {
+        Stream: _Carrying._stream,
+        (Windowed, Filter, Sort, SemiJoin, AntiJoin): _Carrying._selected,
+        Project: _Carrying._listed,
+        Alias: _Carrying._aliased,
+        Join: _Carrying._joined,
+        Union: _Carrying._united,
+        OutputStream: _Carrying._emitted,
+        AppendOnly: _Carrying._lasting,
+        (WithEnd, Numbered): _Carrying._selected,
+        Table: _Carrying._none,
+        (Distinct, Except, Intersect, Limit, GroupBy): _Carrying._none,  # a row stands for several
+        (EndWithParts, Stamped, Exchange, *SYNOPSES, *LOOKUPS): _Carrying._none,
+        (SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, MergeGroups): _Carrying._none,
+    }
+)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import gcd
 
-from windrow.plan.analysis.lookups import LookupForm, Refusal, groups_of, lookup_form, synopses_of
+from windrow.plan.analysis.lookups import LookupForm, Refusal, groups_of, lookup_form, synopses_of, window_on_stream
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import Alias, Filter, GroupBy, Join, JoinKind, Node, Project, Stream, Windowed
 from windrow.plan.synopsis_kinds import SynopsisKind, rows_of
@@ -94,10 +94,10 @@ def _window_of(side: Node) -> Window | Refusal:
     below = below_projections(side)
     if isinstance(below, Stream) and below.lifetime is None:
         return Refusal("a join with a whole stream cannot be looked up", "give both streams a [RANGE ... SLIDE ...]")
-    is_window = isinstance(below, Windowed) and isinstance(below.input, Stream) and below.input.lifetime is None
-    if not is_window or not isinstance(below, Windowed):
+    windowed = window_on_stream(below)
+    if windowed is None:
         return Refusal("only joins of two windows of streams are looked up", f"join two of them, or {_WRITE}")
-    window = below.window
+    window = windowed.window
     if not isinstance(window.extent, Range) or window.internal:
         return Refusal("this window of a join cannot be looked up", f"write [RANGE ... SLIDE ...], or {_WRITE}")
     if not isinstance(window.slide, int):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 from windrow.plan.aggregate_class import Approximation, IndexForm, SynopsisForm
@@ -97,32 +98,40 @@ def _over_stream(groups: GroupBy) -> LookupForm | Refusal:
     return LookupForm(groups, window, groups.input)
 
 
+def window_on_stream(node: Node) -> Windowed | None:
+    """A window on a stream whose rows do not end by themselves."""
+    is_one = isinstance(node, Windowed) and isinstance(node.input, Stream) and node.input.lifetime is None
+    return node if is_one and isinstance(node, Windowed) else None
+
+
 def _over_window(groups: GroupBy) -> LookupForm | Refusal:
     below, filters = groups.input, []
     while isinstance(below, Filter | Project | Alias):
         filters += [below] if isinstance(below, Filter) else []
         below = below.input
-    if not isinstance(below, Windowed) or not isinstance(below.input, Stream) or below.input.lifetime is not None:
+    windowed = window_on_stream(below)
+    if windowed is None:
         return Refusal("only aggregates over one window of one stream are looked up", _WRITE)
     if any(_is_faded(named.call) for named in groups.aggregates):
         return Refusal("DECAYED aggregates have no window, the others have one", "write two queries")
-    window = below.window
-    if (
-        window.internal
-        or isinstance(window.slide, RowCount)
-        or not isinstance(window.extent, Range | RangeAgo | Now | Rows)
-    ):
+    refusal = _window_refusal(windowed.window, groups)
+    if refusal is not None:
+        return refusal
+    if isinstance(windowed.window.extent, Rows):
+        return _over_rows(groups, windowed, filters)
+    return LookupForm(groups, windowed.window, _without(groups.input, windowed))
+
+
+def _window_refusal(window: Window, groups: GroupBy) -> Refusal | None:
+    is_known = isinstance(window.extent, Range | RangeAgo | Now | Rows)
+    if window.internal or isinstance(window.slide, RowCount) or not is_known:
         return Refusal("this window cannot be looked up", f"write [RANGE ...] or [ROWS ...], or {_WRITE}")
-    within = [
-        named.call.function for named in groups.aggregates if synopses_of(named.call) == (SynopsisKind.HISTOGRAM,)
-    ]
+    calls = (named.call for named in groups.aggregates)
+    within = [call.function for call in calls if synopses_of(call) == (SynopsisKind.HISTOGRAM,)]
     if within and (not isinstance(window.extent, Range) or window.slide is not None):
-        return Refusal(
-            f"{within[0]} is looked up over windows that end now", f"write [RANGE ...] without SLIDE, or {_WRITE}"
-        )
-    if isinstance(window.extent, Rows):
-        return _over_rows(groups, below, filters)
-    return LookupForm(groups, window, _without(groups.input, below))
+        hint = f"write [RANGE ...] without SLIDE, or {_WRITE}"
+        return Refusal(f"{within[0]} is looked up over windows that end now", hint)
+    return None
 
 
 def _over_rows(groups: GroupBy, windowed: Windowed, filters: list[Filter]) -> LookupForm | Refusal:
@@ -190,22 +199,32 @@ _TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 
 
 def _threshold(part: Expression, calls: dict[str, AggregateCall]) -> Threshold | None:
+    compared = _compared(part)
+    if compared is None:
+        return None
+    name, sign, bound = compared
+    call = calls.get(name)
+    if call is None or not _is_indexed(call, above=sign in (">", ">=")):
+        return None
+    scale = call.type.scale if isinstance(call.type, DecimalType) else 0
+    unit = Fraction(bound) * 10**scale
+    if sign in (">", "<="):  # x > c is x > ⌊c⌋, and x <= c is x < ⌊c⌋ + 1
+        return Threshold(name, sign == ">", math.floor(unit) + (sign == "<="))
+    return Threshold(name, sign == ">=", math.ceil(unit) - (sign == ">="))
+
+
+def _compared(part: Expression) -> tuple[str, str, int | Decimal] | None:
+    """The column on the left, the sign and the number on the right of a comparison, written either way round."""
     if not isinstance(part, Call) or part.function not in _TURNED:
         return None
     side, other = part.arguments
     sign = part.function
     if isinstance(side, Literal):
         side, other, sign = other, side, _TURNED[sign]
-    if not isinstance(side, Column) or side.name not in calls or not isinstance(other, Literal):
+    if not isinstance(side, Column) or not isinstance(other, Literal) or type(other.value) not in (int, Decimal):
         return None
-    call, bound = calls[side.name], other.value
-    if not _is_indexed(call, above=sign in (">", ">=")) or isinstance(bound, bool | str | bytes | float | None):
-        return None
-    scale = call.type.scale if isinstance(call.type, DecimalType) else 0
-    unit = Fraction(bound) * 10**scale
-    if sign in (">", "<="):  # x > c is x > ⌊c⌋, and x <= c is x < ⌊c⌋ + 1
-        return Threshold(side.name, sign == ">", math.floor(unit) + (sign == "<="))
-    return Threshold(side.name, sign == ">=", math.ceil(unit) - (sign == ">="))
+    assert isinstance(other.value, int | Decimal), other
+    return side.name, sign, other.value
 
 
 def _is_indexed(call: AggregateCall, above: bool) -> bool:

@@ -17,7 +17,7 @@ from windrow.plan.analysis.keys import keys
 from windrow.plan.analysis.refreshes import refresh_interval
 from windrow.plan.analysis.relations import is_relation
 from windrow.plan.analysis.slices import counted_sub_windows, slice_form
-from windrow.plan.analysis.update_pattern import gives_stream, update_pattern
+from windrow.plan.analysis.update_pattern import gives_stream, lifetime_length, update_pattern
 from windrow.plan.by_kind import ByKind
 from windrow.plan.expressions import Call, Column, Expression, Literal
 from windrow.plan.functions import conjuncts, equal_columns
@@ -318,13 +318,11 @@ def _slices_in_view(node: Node) -> float | None:
     if isinstance(node, SubWindows):
         counted = counted_sub_windows(node.window)
         return None if counted is None else float(counted[1])
-    if not isinstance(node, Windowed) or not isinstance(node.window.slide, int):
+    length_and_slide = lifetime_length(node) if isinstance(node, Windowed) else None
+    if length_and_slide is None:
         return None
-    extent, slide = node.window.extent, node.window.slide
-    if isinstance(extent, Range | RangeAgo):
-        length = extent.length if isinstance(extent, Range) else extent.begin - extent.end
-        return length / slide * (1 if length % slide == 0 else 2)
-    return None
+    length, slide = length_and_slide
+    return length / slide * (1 if length % slide == 0 else 2) if slide else None
 
 
 def finite_rows(of: Estimate) -> float:

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from windrow.errors import CqlMeaningError, Span
 from windrow.plan.analysis.internal import block, has_external_window, has_internal
 from windrow.plan.analysis.update_pattern import update_pattern
+from windrow.plan.by_kind import ByKind
 from windrow.plan.functions import conjuncts, equal_columns
 from windrow.plan.nodes import (
+    Alias,
     AntiJoin,
+    AppendOnly,
     Distinct,
     Except,
+    Filter,
     GroupBy,
     Intersect,
     Join,
     JoinKind,
     Limit,
     Node,
+    OutputStream,
+    Project,
     SemiJoin,
+    Sort,
+    Stream,
+    Table,
     Union,
+    Windowed,
 )
 from windrow.plan.pattern import Pattern
+from windrow.plan.running_nodes import RUNNING
 
 
 def check_internal(node: Node, span: Span | None) -> None:
@@ -49,17 +60,7 @@ def _refuse_withdrawing(parts: Iterable[Node], span: Span | None, what: str) -> 
 
 def _withdrawing(node: Node) -> str | None:
     """An operator that takes results back when rows come, as it is written; else None."""
-    if isinstance(node, Distinct):
-        return "UNION" if isinstance(node.input, Union) else "DISTINCT"
-    if isinstance(node, AntiJoin):
-        return "NOT EXISTS" if node.not_in is None else "NOT IN"
-    if isinstance(node, Except):
-        return "EXCEPT"
-    if isinstance(node, Intersect) and not node.all:
-        return "INTERSECT"
-    if isinstance(node, Join) and node.kind is not JoinKind.INNER:
-        return f"{node.kind.value} JOIN"
-    return "LIMIT" if isinstance(node, Limit) else None
+    return _WITHDRAWING[node](node)
 
 
 def _undecided(node: Node) -> tuple[str, str] | None:
@@ -78,3 +79,18 @@ def _undecided(node: Node) -> tuple[str, str] | None:
             hint = "compare columns with = only, or make the windows of the sub-query INTERNAL"
             return "beside INTERNAL windows, EXISTS and IN over other windows match by equal columns", hint
     return None
+
+
+_WITHDRAWING: ByKind[Callable[..., str | None]] = ByKind(
+    {
+        Distinct: lambda node: "UNION" if isinstance(node.input, Union) else "DISTINCT",
+        AntiJoin: lambda node: "NOT EXISTS" if node.not_in is None else "NOT IN",
+        Except: lambda _: "EXCEPT",
+        Intersect: lambda node: None if node.all else "INTERSECT",
+        Join: lambda node: None if node.kind is JoinKind.INNER else f"{node.kind.value} JOIN",
+        Limit: lambda _: "LIMIT",
+        (Stream, Table, Windowed, Filter, Project, Alias, SemiJoin, Union, Sort): lambda _: None,
+        (GroupBy, AppendOnly, OutputStream): lambda _: None,  # the newest value stays; streams of results stay
+    },
+    never={RUNNING: "the binder sees plans as they are written"},
+)
