@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -64,3 +66,21 @@ def test_a_kind_without_an_entry_is_an_error() -> None:
         table[1]
     with pytest.raises(AssertionError, match="two entries"):
         ByKind({Stream: 1, (Distinct, Stream): 2})
+
+
+def test_no_function_is_a_ladder() -> None:
+    """Who asks for the kind of a thing six times has a table to write."""
+    ladders = []
+    for path in sorted(Path(windrow.__file__).parent.rglob("*.py")):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(function, ast.FunctionDef) and _times_asked(function) >= 6:
+                ladders.append(f"{path.name}: {function.name}")
+
+    assert not ladders
+
+
+def _times_asked(node: ast.AST) -> int:
+    """Calls of `isinstance`, without those in functions of their own."""
+    asked = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance"
+    inner = (below for below in ast.iter_child_nodes(node) if not isinstance(below, ast.FunctionDef))
+    return asked + sum(map(_times_asked, inner))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -21,12 +22,12 @@ from windrow.operators import (
 from windrow.operators.windows.sampling import SampledLifetime
 from windrow.operators.windows.time_window import Lifetime
 from windrow.physical.expressions import ExpressionCompiler
+from windrow.plan.by_kind import ByKind
 from windrow.plan.nodes import Stream, Windowed
 from windrow.plan.running_nodes import Stamped, below_exchange
 from windrow.plan.schema import Schema
 from windrow.plan.windows import (
     Between,
-    Extent,
     Latest,
     Now,
     Range,
@@ -35,6 +36,7 @@ from windrow.plan.windows import (
     Rows,
     RowsAgo,
     Since,
+    Unbounded,
     Window,
 )
 
@@ -56,7 +58,7 @@ def _operators(window: Window, schema: Schema, compiler: ExpressionCompiler) -> 
     if isinstance(window.slide, RowCount):
         return (_by_rows(window, window.slide.count, schema),)
     if not isinstance(window.extent, Rows | RowsAgo | Latest):
-        return (TimeWindow(_lifetime(window.extent, window.slide)),)
+        return (TimeWindow(_LIFETIMES[window.extent](window.extent, window.slide)),)
     if isinstance(window.extent, Rows) and not window.partition and window.slide is not None:
         return (RowsWindowSlidingInTime(window.extent.count, window.slide),)
     counted = _by_count(window, schema, compiler)
@@ -72,16 +74,34 @@ def lifetime_ordinal(stream: Stream) -> int:
     return [field.name for field in stream.columns].index(stream.lifetime or "")
 
 
-def _lifetime(extent: Extent, slide: int | None) -> Lifetime:
-    if isinstance(extent, Range):
-        return RangeLifetime(extent.length, slide=slide)
-    if isinstance(extent, RangeAgo):
-        return RangeLifetime(extent.begin, extent.end, slide)
-    if isinstance(extent, Now):
-        return RangeLifetime(1)
-    if isinstance(extent, Since):
-        return OpenLifetime(since=extent.begin, slide=slide)
-    return OpenLifetime(extent.begin, extent.end) if isinstance(extent, Between) else OpenLifetime(slide=slide)
+def _open(extent: Unbounded, slide: int | None) -> Lifetime:
+    return OpenLifetime(slide=slide)
+
+
+def _since(extent: Since, slide: int | None) -> Lifetime:
+    return OpenLifetime(since=extent.begin, slide=slide)
+
+
+def _between(extent: Between, slide: int | None) -> Lifetime:
+    return OpenLifetime(extent.begin, extent.end)
+
+
+def _range(extent: Range, slide: int | None) -> Lifetime:
+    return RangeLifetime(extent.length, slide=slide)
+
+
+def _range_ago(extent: RangeAgo, slide: int | None) -> Lifetime:
+    return RangeLifetime(extent.begin, extent.end, slide)
+
+
+def _now(extent: Now, slide: int | None) -> Lifetime:
+    return RangeLifetime(1)
+
+
+_LIFETIMES: ByKind[Callable[..., Lifetime]] = ByKind(
+    {Range: _range, RangeAgo: _range_ago, Now: _now, Since: _since, Between: _between, Unbounded: _open},
+    never={(Rows, RowsAgo, Latest): "rows end with later rows, not at a time"},
+)
 
 
 def _by_rows(window: Window, slide: int, schema: Schema) -> Operator[Any]:

@@ -103,7 +103,7 @@ def bound_of(node: Grouping, call: AggregateCall) -> str | None:
     return f"within {_percent(call)} of all rows in rank"
 
 
-def kept_for(node: Grouping, call: AggregateCall) -> str:
+def stored_for(node: Grouping, call: AggregateCall) -> str:
     """What is kept of a slice, or of the values, so that the bound holds."""
     of = approximation_of(call)
     if of is Approximation.FREQUENT:

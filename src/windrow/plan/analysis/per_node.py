@@ -1,4 +1,4 @@
-"""Remembering what an analysis found, on the node it is about: nodes never change, so neither does the finding."""
+"""Remembering what an analysis finding, on the node it is about: nodes never change, so neither does the finding."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TypeVar
 
 from windrow.plan.nodes import Node
 
-Found = TypeVar("Found")
+Finding = TypeVar("Finding")
 
 
-def per_node(analysis: Callable[[Node], Found]) -> Callable[[Node], Found]:
+def per_node(analysis: Callable[[Node], Finding]) -> Callable[[Node], Finding]:
     """Compute once a node. A plan of n nodes is then analysed in n steps however often it is asked."""
     key = f"{analysis.__module__}.{analysis.__qualname__}"
 
     @functools.wraps(analysis)
-    def remembered(node: Node) -> Found:
+    def remembered(node: Node) -> Finding:
         findings = node.__dict__
         if key not in findings:
             findings[key] = analysis(node)
-        found: Found = findings[key]
-        return found
+        finding: Finding = findings[key]
+        return finding
 
     return remembered

@@ -14,6 +14,7 @@ from typing import Protocol
 from windrow.plan.aggregate_class import SliceForm
 from windrow.plan.aggregates import values_of
 from windrow.plan.analysis.keys import keys
+from windrow.plan.analysis.origins import origin_of
 from windrow.plan.analysis.refreshes import refresh_interval
 from windrow.plan.analysis.relations import is_relation
 from windrow.plan.analysis.slices import counted_sub_windows, slice_form
@@ -62,7 +63,6 @@ from windrow.plan.running_nodes import (
     SubWindows,
     WithEnd,
 )
-from windrow.plan.schema import unqualified
 from windrow.plan.windows import Between, Latest, Now, Range, RangeAgo, Rows, RowsAgo, Since, Unbounded, Window
 from windrow.types import BOOLEAN
 from windrow.units import SECOND
@@ -122,7 +122,7 @@ class Rates:
 
     def _values(self, node: Node, column: str) -> float | None:
         """How many values the column has at its source; None where nobody measured it."""
-        origin = _origin(node, column)
+        origin = origin_of(node, column)
         if origin is None:
             return None
         source, name = origin
@@ -328,27 +328,6 @@ def _slices_in_view(node: Node) -> float | None:
 def finite_rows(of: Estimate) -> float:
     """What a new tuple meets: an unbounded input is taken at its size after a minute."""
     return of.rows if of.rows != FOREVER else of.rate * 60
-
-
-def _origin(node: Node, column: str) -> tuple[Stream | Table, str] | None:
-    """The source and column that a column is a copy of; None for a computed one."""
-    if isinstance(node, Stream | Table):
-        return node, unqualified(column)
-    if isinstance(node, Alias):
-        return next(
-            (
-                _origin(node.input, name)
-                for name in node.input.schema.names
-                if f"{node.name}.{unqualified(name)}" == column
-            ),
-            None,
-        )
-    if isinstance(node, Project | Grouping):
-        listed = node.columns if isinstance(node, Project) else node.keys
-        source = next((named.expression for named in listed if named.name == column), None)
-        return _origin(node.input, source.name) if isinstance(source, Column) else None
-    holder = next((below for below in node.inputs if column in below.schema), None)
-    return None if holder is None else _origin(holder, column)
 
 
 # By the extent of a window and the rate below it: the rows that it shows, of each partition.

@@ -136,7 +136,7 @@ def _nothing(node: Node, rates: Rates) -> tuple[StateEntry, ...]:
 
 
 def _synopsis_state(node: GroupSynopsis, rates: Rates) -> tuple[StateEntry, ...]:
-    return (StateEntry("groups", Structure.SYNOPSIS, _kept_rows(node, rates)),)
+    return (StateEntry("groups", Structure.SYNOPSIS, _synopsis_rows(node, rates)),)
 
 
 def _answer_state(node: PeriodicLookup, rates: Rates) -> tuple[StateEntry, ...]:
@@ -178,11 +178,11 @@ def _numbered_state(node: Numbered, rates: Rates) -> tuple[StateEntry, ...]:
 
 def view_of(node: Node, rates: Rates) -> StateEntry:
     """How the current answer of a whole plan is kept."""
-    is_kept = not any(isinstance(below, OnDemandLookup) for below in node.walk())
-    return StateEntry("answer", structure_for(node) if is_kept else Structure.LOOKED_UP, rates.of(node).rows)
+    is_stored = not any(isinstance(below, OnDemandLookup) for below in node.walk())
+    return StateEntry("answer", structure_for(node) if is_stored else Structure.LOOKED_UP, rates.of(node).rows)
 
 
-def _kept_rows(node: GroupSynopsis, rates: Rates) -> float:
+def _synopsis_rows(node: GroupSynopsis, rates: Rates) -> float:
     """Positions of all groups: what came within the longest window, or one a group for what has none."""
     groups = rates.groups(node)
     if isinstance(node, JoinSynopsis):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from windrow.plan.aggregate_class import SliceForm
-from windrow.plan.analysis.bounds import bound_of, kept_for
+from windrow.plan.analysis.bounds import bound_of, stored_for
 from windrow.plan.analysis.slices import is_sliced, slice_form
 from windrow.plan.nodes import GroupBy
 from windrow.plan.printer import aggregate_text
@@ -18,6 +18,6 @@ def slice_notes(node: Grouping) -> Iterator[str]:
     for named in node.aggregates:
         bound = bound_of(node, named.call)
         if bound is not None:
-            yield f"{aggregate_text(named.call)}: {bound}; keeps {kept_for(node, named.call)}"
+            yield f"{aggregate_text(named.call)}: {bound}; keeps {stored_for(node, named.call)}"
         elif from_slices and slice_form(named.call) is SliceForm.COUNTERS:
             yield f"{aggregate_text(named.call)}: from a counter a value of each slice and group"

@@ -1,0 +1,29 @@
+"""Origins: the column of a source that a column of a plan is a copy of."""
+
+from __future__ import annotations
+
+from windrow.plan.expressions import Column
+from windrow.plan.nodes import Alias, Node, Project, Stream, Table
+from windrow.plan.running_nodes import Grouping
+from windrow.plan.schema import unqualified
+
+
+def origin_of(node: Node, column: str) -> tuple[Stream | Table, str] | None:
+    """The source and column that a column is a copy of; None for a computed one."""
+    if isinstance(node, Stream | Table):
+        return node, unqualified(column)
+    if isinstance(node, Alias):
+        return next(
+            (
+                origin_of(node.input, name)
+                for name in node.input.schema.names
+                if f"{node.name}.{unqualified(name)}" == column
+            ),
+            None,
+        )
+    if isinstance(node, Project | Grouping):
+        listed = node.columns if isinstance(node, Project) else node.keys
+        source = next((named.expression for named in listed if named.name == column), None)
+        return origin_of(node.input, source.name) if isinstance(source, Column) else None
+    holder = next((below for below in node.inputs if column in below.schema), None)
+    return None if holder is None else origin_of(holder, column)
