@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from windrow.catalog import QueryEntry
 from windrow.plan.nodes import Node, Stream
+from windrow.plan.running_nodes import WindowLookup
 from windrow.runtime.modes import Mode, usual_mode
 from windrow.runtime.refreshes import refresh_slide
 from windrow.runtime.shards.running_plan import RunningQuery
@@ -47,8 +48,9 @@ class QueryPlans:
                 yield replace(query, plan=plans[query.name.lower()])
             else:
                 lookup = plans[query.name.lower()]
-                of = synopses.get(synopsis_below(lookup), replace(query, plan=synopsis_below(lookup)))
-                yield replace(query, plan=of.plan, start=of.start, strategy=of.strategy, lookup=lookup)
+                synopsis = synopsis_below(lookup)
+                looking_up = replace(query, plan=synopsis, lookup=lookup)
+                yield _over(looking_up, synopses[synopsis]) if synopsis in synopses else looking_up
 
     def _starting_again(self, query: RunningQuery) -> StartingQuery:
         entry = self._session.catalog.get(query.name)
@@ -58,6 +60,13 @@ class QueryPlans:
     def _starting(self, entry: QueryEntry) -> StartingQuery:
         assert entry.plan is not None, entry
         return self._session.starting(entry.name.lower(), entry.plan)
+
+
+def _over(query: RunningQuery, running: RunningQuery) -> RunningQuery:
+    """A query over a synopsis that runs, if it was planned so: one of its own from a later start may look the same."""
+    assert query.lookup is not None
+    is_later = any(isinstance(node, WindowLookup) and node.since is not None for node in query.lookup.walk())
+    return replace(query, start=running.start, strategy=running.strategy) if is_later else query
 
 
 def _streams_of(plan: Node) -> set[str]:
