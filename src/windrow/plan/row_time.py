@@ -74,7 +74,7 @@ class Timed(NamedTuple):
 
 def with_row_time(plan: Node) -> Timed | None:
     """None when rows of the plan have no time."""
-    return _Carrying().timed(plan)
+    return _TimePropagation().timed(plan)
 
 
 class TimedPairs(NamedTuple):
@@ -87,10 +87,10 @@ class TimedPairs(NamedTuple):
 
 def with_times_of_pairs(plan: Node) -> TimedPairs:
     """Of selections and projections over a join of windows of streams."""
-    return _Carrying().pairs(plan)
+    return _TimePropagation().pairs(plan)
 
 
-class _Carrying:
+class _TimePropagation:
     """Hands time and ties up through a plan, under names that nobody else can have."""
 
     def __init__(self) -> None:
@@ -220,18 +220,18 @@ def _name_of(time: Expression) -> str:
 
 _TIMED: ByKind[Callable[..., Timed | None]] = ByKind(
     {
-        Stream: _Carrying._stream,
-        (Windowed, Filter, Sort, SemiJoin, AntiJoin): _Carrying._selected,
-        Project: _Carrying._listed,
-        Alias: _Carrying._aliased,
-        Join: _Carrying._joined,
-        Union: _Carrying._united,
-        OutputStream: _Carrying._emitted,
-        AppendOnly: _Carrying._lasting,
-        (WithEnd, Numbered): _Carrying._selected,
-        Table: _Carrying._none,
-        (Distinct, Except, Intersect, Limit, GroupBy): _Carrying._none,  # a row stands for several
-        (EndWithParts, Stamped, Exchange, *SYNOPSES, *LOOKUPS): _Carrying._none,
-        (SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, MergeGroups): _Carrying._none,
+        Stream: _TimePropagation._stream,
+        (Windowed, Filter, Sort, SemiJoin, AntiJoin): _TimePropagation._selected,
+        Project: _TimePropagation._listed,
+        Alias: _TimePropagation._aliased,
+        Join: _TimePropagation._joined,
+        Union: _TimePropagation._united,
+        OutputStream: _TimePropagation._emitted,
+        AppendOnly: _TimePropagation._lasting,
+        (WithEnd, Numbered): _TimePropagation._selected,
+        Table: _TimePropagation._none,
+        (Distinct, Except, Intersect, Limit, GroupBy): _TimePropagation._none,  # a row stands for several
+        (EndWithParts, Stamped, Exchange, *SYNOPSES, *LOOKUPS): _TimePropagation._none,
+        (SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, MergeGroups): _TimePropagation._none,
     }
 )

@@ -27,7 +27,7 @@ from windrow.sharing.synopsis_choice import Workload, is_indexed
 from windrow.units import SECOND
 
 
-class _Asked(NamedTuple):
+class _IndexKey(NamedTuple):
     """Questions about the same aggregate of the same groups share an index."""
 
     rows: Node
@@ -46,8 +46,8 @@ class _Query:
         return next(one.call for one in self.form.groups.aggregates if one.name == self.threshold.aggregate)
 
     @property
-    def asked(self) -> _Asked:
-        return _Asked(self.form.rows, tuple(key.expression for key in self.form.groups.keys), self.call)
+    def index_key(self) -> _IndexKey:
+        return _IndexKey(self.form.rows, tuple(key.expression for key in self.form.groups.keys), self.call)
 
     @property
     def slide(self) -> int:
@@ -59,14 +59,14 @@ def with_indexed_thresholds(plans: Plans, starting: Starting) -> Plans:
     """Those that an index is worth it for share one; NT takes back rows, which an index does not."""
     if starting.strategy is Strategy.NT:
         return plans
-    sharing: dict[_Asked, list[_Query]] = {}
+    sharing: dict[_IndexKey, list[_Query]] = {}
     for name, plan in plans.items():
         query = _threshold_query(name, plan)
         if query is not None:
-            sharing.setdefault(query.asked, []).append(query)
+            sharing.setdefault(query.index_key, []).append(query)
     found = dict(plans)
-    for asked, members in sharing.items():
-        synopsis = _synopsis(asked, members, starting.statistics)
+    for key, members in sharing.items():
+        synopsis = _synopsis(key, members, starting.statistics)
         if synopsis is not None:
             for query in members:
                 found[query.name] = _over(plans[query.name], query, synopsis)
@@ -85,7 +85,7 @@ def _threshold_query(name: str, plan: Node) -> _Query | None:
     return _Query(name, form, thresholds[0])
 
 
-def _synopsis(asked: _Asked, members: Sequence[_Query], statistics: Statistics) -> PeriodicSynopsis | None:
+def _synopsis(key: _IndexKey, members: Sequence[_Query], statistics: Statistics) -> PeriodicSynopsis | None:
     groups = members[0].form.groups
     calls = tuple(dict.fromkeys(named.call for query in members for named in query.form.groups.aggregates))
     rates = Rates(statistics)
@@ -102,20 +102,20 @@ def _synopsis(asked: _Asked, members: Sequence[_Query], statistics: Statistics) 
     choices = [choice_of(call, load) for call in calls]
     why = f"{len(members)} thresholds in HAVING: a collective index finds the groups ({compared})"
     reasons = tuple(
-        f"{choice.reason}; {why}" if call == asked.call else choice.reason
+        f"{choice.reason}; {why}" if call == key.call else choice.reason
         for call, choice in zip(calls, choices, strict=True)
     )
     every_value = any(choice.kind is SynopsisKind.QUANTILE for choice in choices)
     slice = 0 if every_value else gcd(*(edge for query in members for edge in edges_of(query.form.window)))
     return PeriodicSynopsis(
-        asked.rows,
+        key.rows,
         groups.keys,
         named,
         tuple(choice.kind.value for choice in choices),
         reasons,
         max(query.form.reach for query in members),
         slice=slice,
-        indexed=(names[asked.call],),
+        indexed=(names[key.call],),
         questions=tuple(dict.fromkeys(_question(query, names) for query in members)),
     )
 

@@ -29,7 +29,7 @@ from windrow.units import format_duration
 _PRESENT = aggregate_call("COUNT", [])  # which groups have pairs in a window
 
 
-class _Kept(NamedTuple):
+class _SynopsisKey(NamedTuple):
     """What a synopsis is of: equal ones are shared."""
 
     pairs: Node  # of windows as long as their slide
@@ -42,10 +42,10 @@ class JoinQuery:
     form: JoinForm
 
     @property
-    def kept(self) -> _Kept:
+    def synopsis_key(self) -> _SynopsisKey:
         slide = self.form.slide
         keys = tuple(key.expression for key in self.form.groups.keys)
-        return _Kept(with_lengths(self.form.pairs, slide, slide), keys)
+        return _SynopsisKey(with_lengths(self.form.pairs, slide, slide), keys)
 
     @property
     def calls(self) -> tuple[AggregateCall, ...]:
@@ -99,7 +99,7 @@ def covered_join(query: JoinQuery, synopses: Sequence[JoinSynopsis]) -> Node:
 
 def _fits(query: JoinQuery, members: Sequence[JoinQuery]) -> bool:
     """One more common divisor can make slices so short that two synopses are smaller than one."""
-    return query.kept == members[0].kept and _slices([*members, query]).rows <= MOST_ROWS
+    return query.synopsis_key == members[0].synopsis_key and _slices([*members, query]).rows <= MOST_ROWS
 
 
 def _slices(members: Sequence[JoinQuery]) -> _Slices:

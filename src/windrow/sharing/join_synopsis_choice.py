@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from windrow.plan.aggregate_class import Traits
 from windrow.plan.synopsis_kinds import JoinSynopsisKind, rows_of
-from windrow.sharing.synopsis_choice import ROW_BYTES, Choice, Patience, cheapest, is_much_better
+from windrow.sharing.synopsis_choice import ROW_BYTES, Choice, Hysteresis, cheapest, is_much_better
 from windrow.units import format_size
 
 
@@ -65,12 +65,12 @@ class JoinSynopsisMonitor:
 
     def __init__(self, traits: Traits, kind: JoinSynopsisKind) -> None:
         self._traits, self._kind = traits, kind
-        self._patience = Patience()
+        self._hysteresis = Hysteresis()
 
     def poll(self, load: JoinWorkload) -> JoinChoice | None:
         best = chosen_for_join(self._traits, load)
         now = next(one for one in join_alternatives(self._traits, load) if one.kind is self._kind)
-        if not self._patience.is_over(best.kind if is_much_better(best, now, load.memory) else None):
+        if not self._hysteresis.has_settled(best.kind if is_much_better(best, now, load.memory) else None):
             return None
         self._kind = best.kind
         return best

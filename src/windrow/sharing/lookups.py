@@ -34,7 +34,7 @@ from windrow.units import BEGINNING, SECOND, format_duration
 _PRESENT = aggregate_call("COUNT", [])
 
 
-class _Kept(NamedTuple):
+class _SynopsisKey(NamedTuple):
     """What a synopsis is of: equal ones are shared. Rows are kept one by one, or in slices where all windows slide."""
 
     rows: Node
@@ -50,12 +50,14 @@ class _Query:
     form: LookupForm
 
     @property
-    def kept(self) -> _Kept:
+    def synopsis_key(self) -> _SynopsisKey:
         calls = (named.call for named in self.form.groups.aggregates)
         whole = any(synopses_of(call) == (SynopsisKind.QUANTILE,) for call in calls)  # needs every value
         keys = tuple(key.expression for key in self.form.groups.keys)
         sliced = self.form.window.slide is not None and not whole
-        return _Kept(self.form.rows, keys, self.form.by_rows, isinstance(self.form.window.extent, Unbounded), sliced)
+        return _SynopsisKey(
+            self.form.rows, keys, self.form.by_rows, isinstance(self.form.window.extent, Unbounded), sliced
+        )
 
     @property
     def calls(self) -> tuple[AggregateCall, ...]:
@@ -89,11 +91,11 @@ def with_lookups(plans: Plans, starting: Starting) -> Plans:
 
 
 def _over_synopses(queries: Sequence[_Query], statistics: Statistics, memory: float) -> list[Node]:
-    sharing: dict[_Kept, list[_Query]] = {}
+    sharing: dict[_SynopsisKey, list[_Query]] = {}
     for query in queries:
-        sharing.setdefault(query.kept, []).append(query)
-    synopses = {kept: _synopsis(kept, members, statistics, memory) for kept, members in sharing.items()}
-    return [_over(query, synopses[query.kept]) for query in queries]
+        sharing.setdefault(query.synopsis_key, []).append(query)
+    synopses = {key: _synopsis(key, members, statistics, memory) for key, members in sharing.items()}
+    return [_over(query, synopses[query.synopsis_key]) for query in queries]
 
 
 def covered(plan: Node, synopses: Sequence[GroupSynopsis]) -> Node:
@@ -105,7 +107,7 @@ def covered(plan: Node, synopses: Sequence[GroupSynopsis]) -> Node:
     if not of_same:
         hint = "create a query with these groups and aggregates, and REFRESH ON LOOKUP"
         raise WindrowError("nothing that is kept answers this query", hint)
-    found = next((one for one in of_same if query.kept.fades or query.form.reach <= one.reach), None)
+    found = next((one for one in of_same if query.synopsis_key.fades or query.form.reach <= one.reach), None)
     if found is None:
         longest = max(of_same, key=lambda one: one.reach)
         kept = f"{longest.reach} rows" if longest.by_rows else format_duration(longest.reach)
@@ -119,7 +121,7 @@ def over_running(plan: Node, start: int, synopses: Collection[GroupSynopsis]) ->
     Older rows cannot be left out of what fades, of a slice that has begun before, and of pairs that have been merged.
     """
     query = _query(plan)
-    if isinstance(query, JoinQuery) or query.kept.fades:
+    if isinstance(query, JoinQuery) or query.synopsis_key.fades:
         return None
     of_same = (one for one in synopses if isinstance(one, WindowSynopsis) and _is_of(query, one))
     since = None if start == BEGINNING else start  # nothing has come before
@@ -135,14 +137,14 @@ def synopsis_below(plan: Node) -> GroupSynopsis:
 
 def _is_of(query: _Query, synopsis: WindowSynopsis) -> bool:
     """Whether it is of the rows, groups and aggregates of a query, and of its windows but for their length."""
-    kept = query.kept
+    key = query.synopsis_key
     if not {*query.calls} <= {named.call for named in synopsis.aggregates}:
         return False
     fits = not synopsis.slice or all(edge % synopsis.slice == 0 for edge in edges_of(query.form.window))
-    if not fits or kept.by_rows != synopsis.by_rows or kept.fades != (synopsis.reach == 0):
+    if not fits or key.by_rows != synopsis.by_rows or key.fades != (synopsis.reach == 0):
         return False
-    has_keys = kept.keys == tuple(key.expression for key in synopsis.keys)
-    return has_keys and kept.rows == without_exchanges(synopsis.input)
+    has_keys = key.keys == tuple(column.expression for column in synopsis.keys)
+    return has_keys and key.rows == without_exchanges(synopsis.input)
 
 
 def _query(plan: Node) -> _Query | JoinQuery:
@@ -160,22 +162,22 @@ def edges_of(window: Window) -> tuple[int, ...]:
     return (slide, extent.length) if isinstance(extent, Range) else (slide, extent.begin, extent.end)
 
 
-def _synopsis(kept: _Kept, members: Sequence[_Query], statistics: Statistics, memory: float) -> WindowSynopsis:
+def _synopsis(key: _SynopsisKey, members: Sequence[_Query], statistics: Statistics, memory: float) -> WindowSynopsis:
     calls = tuple(dict.fromkeys(call for query in members for call in query.calls))
-    reach = 0 if kept.fades else max(query.form.reach for query in members)
-    slice = gcd(*(edge for query in members for edge in edges_of(query.form.window))) if kept.sliced else 0
+    reach = 0 if key.fades else max(query.form.reach for query in members)
+    slice = gcd(*(edge for query in members for edge in edges_of(query.form.window))) if key.sliced else 0
     load = _workload(members, statistics, memory / len(calls))
     choices = [choice_of(call, load) for call in calls]
     indexes = [_index(call, members, load) for call in calls]
     named = tuple(NamedAggregate(f"kept{number}", call) for number, call in enumerate(calls))
     return WindowSynopsis(
-        kept.rows,
+        key.rows,
         members[0].form.groups.keys,
         named,
         tuple(choice.kind.value for choice in choices),
         tuple("; ".join(filter(None, (c.reason, index.reason))) for c, index in zip(choices, indexes, strict=True)),
         reach,
-        kept.by_rows,
+        key.by_rows,
         slice,
         tuple(one.name for one, index in zip(named, indexes, strict=True) if index.is_used),
     )

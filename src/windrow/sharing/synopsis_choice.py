@@ -132,14 +132,14 @@ def _choice(
     return Choice(synopsis, cost, kept, f"{synopsis.value}: {why}; {ratio}: {cost:.3g} merges, {format_size(kept)}")
 
 
-class Patience:
+class Hysteresis:
     """Waits until the same other thing has been better a few times in a row."""
 
     def __init__(self) -> None:
         self._better: object = None
         self._times = 0
 
-    def is_over(self, better: object | None) -> bool:
+    def has_settled(self, better: object | None) -> bool:
         """What is better this time, if anything."""
         self._times = 0 if better is None else self._times + 1 if better == self._better else 1
         self._better = better
@@ -162,13 +162,13 @@ class SynopsisMonitor:
     ) -> None:
         self._traits, self._among = traits, among
         self.choice = choice
-        self._patience = Patience()
+        self._hysteresis = Hysteresis()
 
     def poll(self, workload: Workload) -> Choice[SynopsisKind] | None:
         """The synopsis to change to, when it has been much cheaper, or the only one that fits, for long enough."""
         best = chosen(self._traits, workload, self._among)
         now = next(one for one in alternatives(self._traits, workload) if one.kind is self.choice.kind)
-        if not self._patience.is_over(best.kind if is_much_better(best, now, workload.memory) else None):
+        if not self._hysteresis.has_settled(best.kind if is_much_better(best, now, workload.memory) else None):
             return None
         self.choice = best
         return best

@@ -14,7 +14,7 @@ from windrow.runtime.shards.running_plan import RunningPlan
 from windrow.runtime.shards.tasks.stage_run import Metric
 
 
-class Spent(NamedTuple):
+class OperatorTotals(NamedTuple):
     rows_in: int = 0
     rows_out: int = 0
     seconds: float = 0.0
@@ -24,20 +24,20 @@ class Accounts:
     """Sums over shards and micro-batches, by operator."""
 
     def __init__(self) -> None:
-        self._spent: dict[str, Spent] = {}
+        self._totals: dict[str, OperatorTotals] = {}
         self.most_state_bytes = 0
 
     def add(self, metrics: Iterable[Metric], state_bytes: int) -> None:
         self.most_state_bytes = max(self.most_state_bytes, state_bytes)
         for metric in metrics:
-            had = self._spent.get(metric.operator, Spent())
-            self._spent[metric.operator] = Spent(
+            had = self._totals.get(metric.operator, OperatorTotals())
+            self._totals[metric.operator] = OperatorTotals(
                 had.rows_in + metric.rows_in, had.rows_out + metric.rows_out, had.seconds + metric.seconds
             )
 
     def totals(self) -> list[dict[str, Any]]:
         """Dearest first."""
-        ordered = sorted(self._spent.items(), key=lambda item: -item[1].seconds)
+        ordered = sorted(self._totals.items(), key=lambda item: -item[1].seconds)
         return [{"operator": operator, **spent._asdict()} for operator, spent in ordered]
 
 
