@@ -63,12 +63,12 @@ class Intake:
     def take(self, rows: pa.Table, engine_watermark: int, arrival: int) -> IntakeReport:
         """Rows as they arrived; `arrival` is the time for streams that take it."""
         known = Counter(self.rejected.reasons)
-        columns, kept = typed_rows(rows, self.stream.columns, self._dictionary, self.rejected)
-        ts, kept = self._times(columns, kept, arrival)
+        columns, rows = typed_rows(rows, self.stream.columns, self._dictionary, self.rejected)
+        ts, rows = self._times(columns, rows, arrival)
         rejected = dict(Counter(self.rejected.reasons) - known)
         late = ts < engine_watermark
         if late.any():
-            self.late.put(kept.filter(pa.array(late)), "behind the watermark")
+            self.late.put(rows.filter(pa.array(late)), "behind the watermark")
             columns = [column.take(~late) for column in columns]
             ts = ts[~late]
         if not len(ts):
@@ -154,21 +154,21 @@ class Intake:
         """All rows that wait, in no order."""
         return concat([empty(self._types, self._dictionary), *self._waiting])
 
-    def _times(self, columns: list[Column], kept: pa.Table, arrival: int) -> tuple[Int64s, pa.Table]:
+    def _times(self, columns: list[Column], rows: pa.Table, arrival: int) -> tuple[Int64s, pa.Table]:
         if self.stream.timestamp is None:
-            return np.full(kept.num_rows, arrival, np.int64), kept
+            return np.full(rows.num_rows, arrival, np.int64), rows
         times = columns[self._ordinal(self.stream.timestamp)]
         if not len(times) or (times.valid is None and _in_range(times.values)):
-            return times.values, kept
+            return times.values, rows
         missing = ~times.valid_mask()
         strange = ~missing & ((times.values > MAX_TIMESTAMP) | (times.values < -MAX_TIMESTAMP))
-        self.rejected.put(kept.filter(pa.array(missing)), f"{self.stream.timestamp} is null")
-        self.rejected.put(kept.filter(pa.array(strange)), f"{self.stream.timestamp} is out of range")
+        self.rejected.put(rows.filter(pa.array(missing)), f"{self.stream.timestamp} is null")
+        self.rejected.put(rows.filter(pa.array(strange)), f"{self.stream.timestamp} is out of range")
         good = ~missing & ~strange
         if good.all():
-            return times.values, kept
+            return times.values, rows
         columns[:] = [column.take(good) for column in columns]
-        return times.values[good], kept.filter(pa.array(good))
+        return times.values[good], rows.filter(pa.array(good))
 
 
 def _in_range(times: Int64s) -> bool:

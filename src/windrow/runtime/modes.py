@@ -1,4 +1,4 @@
-"""In which form what a query tells is handed over: the modes of sinks, and the streams that readers ask for.
+"""In which form what a query emits is handed over: the modes of sinks, and the streams that readers ask for.
 
     CHANGELOG  every change, with `_ts`, `_exp`, `_sign`
     ISTREAM    what is new at an instant `_ts`: answer(τ) − answer(τ − 1 tick), as bags
@@ -52,8 +52,8 @@ def emitted_schema(columns: Schema, mode: Mode, slide: int | None) -> pa.Schema:
     return pa.schema([*((field.name, arrow_type(field.type)) for field in columns), *added])
 
 
-def usual_mode(slide: int | None) -> Mode:
-    """Periodic queries tell their answers, the others their changes."""
+def default_mode(slide: int | None) -> Mode:
+    """Periodic queries emit their answers, the others their changes."""
     return Mode.CHANGELOG if slide is None else Mode.SNAPSHOT
 
 

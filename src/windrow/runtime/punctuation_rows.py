@@ -12,13 +12,13 @@ from windrow.plan.nodes import Filter
 
 def punctuation_rows(stream: StreamEntry, dictionary: Dictionary) -> list[tuple[Punctuation, Predicate]]:
     """The punctuations that are among the rows, each with its condition on them."""
-    found = []
+    conditions = []
     for punctuation in stream.punctuations:
         if punctuation.where is not None:
             names = {f"{stream.name}.{column.name}": place for place, column in enumerate(stream.columns)}
             compiler = ExpressionCompiler(names, dictionary)
-            found.append((punctuation, compiler.predicate(_condition(stream, punctuation.where).predicate)))
-    return found
+            conditions.append((punctuation, compiler.predicate(_condition(stream, punctuation.where).predicate)))
+    return conditions
 
 
 def _condition(stream: StreamEntry, where: str) -> Filter:

@@ -23,7 +23,7 @@ class SideOutput:
         self.count += rows.num_rows
         self.reasons[reason] = self.reasons.get(reason, 0) + rows.num_rows
         self.rows.append(rows.append_column("_reason", pa.array([reason] * rows.num_rows, pa.string())))
-        while sum(kept.num_rows for kept in self.rows[1:]) >= KEPT_ROWS:
+        while sum(table.num_rows for table in self.rows[1:]) >= KEPT_ROWS:
             self.rows.pop(0)
 
     def table(self) -> pa.Table | None:

@@ -1,4 +1,4 @@
-"""Sinks: what a query tells goes to files, to the screen, or to a function.
+"""Sinks: what a query emits goes to files, to the screen, or to a function.
 
 Every piece has a number. On shards it is that of the micro-batch: files are named by it, so that a batch which runs
 again replaces them, and all other sinks get a piece after the commit, at most once.
@@ -26,14 +26,14 @@ from windrow.catalog import Connector
 from windrow.errors import WindrowError
 from windrow.plan.analysis.keys import chosen_key
 from windrow.plan.nodes import Node
-from windrow.runtime.modes import Mode, usual_mode
+from windrow.runtime.modes import Mode, default_mode
 
-Sink = Callable[[pa.Table, int], None]  # a piece of what a query tells, and its number
+Sink = Callable[[pa.Table, int], None]  # a piece of what a query emits, and its number
 
 
 @dataclass(frozen=True)
 class SinkForm:
-    """In which form a sink gets what a query tells; the key is for upserts."""
+    """In which form a sink gets what a query emits; the key is for upserts."""
 
     mode: Mode
     key: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class SinkForm:
 def sink_form(connector: Connector | None, plan: Node, slide: int | None) -> SinkForm:
     """As the options of the sink say."""
     written = None if connector is None else connector.option("mode")
-    mode = usual_mode(slide) if written is None else Mode(str(written))
+    mode = default_mode(slide) if written is None else Mode(str(written))
     if mode is not Mode.UPSERT:
         return SinkForm(mode)
     assert connector is not None
@@ -52,7 +52,7 @@ def sink_form(connector: Connector | None, plan: Node, slide: int | None) -> Sin
 
 
 def sink_of(connector: Connector, query: str, again: bool = False) -> Sink:
-    """A function that takes every piece of what a query tells; `again` goes on after the files of an earlier run."""
+    """A function that takes every piece of what a query emits; `again` goes on after the files of an earlier run."""
     if connector.name in _WRITERS:
         return _FileSink(str(connector.arguments[0]), connector.name, check_folder(connector, again))
     if connector.name == "console":
@@ -72,8 +72,8 @@ def check_folder(connector: Connector, again: bool) -> int:
         files.create_dir(root, recursive=True)
     except OSError as error:
         raise WindrowError(f"{place} cannot be written to: {error}", "choose another folder") from None
-    found = files.get_file_info(pa.fs.FileSelector(root))
-    parts = len([info for info in found if info.base_name.startswith("part-")])
+    inside = files.get_file_info(pa.fs.FileSelector(root))
+    parts = len([info for info in inside if info.base_name.startswith("part-")])
     if parts and not again:
         raise WindrowError(f"{place} has results already", "remove them, or choose another folder")
     return parts
@@ -81,10 +81,10 @@ def check_folder(connector: Connector, again: bool) -> int:
 
 def _opened(place: str) -> tuple[pa.fs.FileSystem, str]:
     """The file system of a folder that is named by a path or an address, and the folder in it."""
-    found: tuple[pa.fs.FileSystem, str] = pa.fs.FileSystem.from_uri(
+    opened: tuple[pa.fs.FileSystem, str] = pa.fs.FileSystem.from_uri(
         place if "://" in place else Path(place).resolve().as_uri()
     )
-    return found
+    return opened
 
 
 def write_file(table: pa.Table, place: str, name: str, form: str) -> None:
@@ -187,7 +187,7 @@ def _labelled(table: pa.Table, query: str, number: int) -> pa.Table:
 def _function(name: str) -> Callable[[pa.Table], None]:
     module, _, function = name.partition(":")
     try:
-        found: Callable[[pa.Table], None] = getattr(importlib.import_module(module), function)
+        called: Callable[[pa.Table], None] = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError) as error:
         raise WindrowError(f"{name} cannot be called: {error}", "write it as 'module:function'") from None
-    return found
+    return called

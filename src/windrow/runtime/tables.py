@@ -70,9 +70,9 @@ class TableStore:
     def load(self, tables: Iterable[pa.Table], watermark: int) -> None:
         """Take the rows of a source, each at the time in the EFFECTIVE BY column, else at the watermark."""
         for table in tables:
-            columns, kept = typed_rows(table, self._columns, self._dictionary, self.rejected)
-            if kept.num_rows:
-                self._pending += self._by_effect(inserts(tuple(columns), np.full(kept.num_rows, watermark)), watermark)
+            columns, rows = typed_rows(table, self._columns, self._dictionary, self.rejected)
+            if rows.num_rows:
+                self._pending += self._by_effect(inserts(tuple(columns), np.full(rows.num_rows, watermark)), watermark)
         self._pending.sort(key=lambda pending: pending.effect)
 
     @property
@@ -86,24 +86,24 @@ class TableStore:
 
     def changes(self, segment: Segment) -> Batch:
         """The changes that take effect in the segment; the contents are then those at its end."""
-        told = [self._rows.slice(0, 0)]
+        changes = [self._rows.slice(0, 0)]
         # What took effect before time began was there for the first tuple too, also under later-tuples-only.
         earliest = segment.begin if self.entry.retroactive else segment.begin - 1
         while self._pending and self._pending[0].effect < segment.end:
             pending = self._pending.pop(0)
             moment = max(pending.effect, earliest)
             try:
-                told += self._apply(pending.change, moment)
+                changes += self._apply(pending.change, moment)
             except WindrowError as error:
                 assert isinstance(pending.change, TableChange), error
                 self.refused.append((pending.change, error.message))
-        return concat(told).sorted_by_time()
+        return concat(changes).sorted_by_time()
 
     def reasons(self) -> dict[str, int]:
         """Why rows and statements were not taken, and how many."""
-        found = Counter(self.rejected.reasons)
-        found.update(reason for _, reason in self.refused)
-        return dict(found)
+        reasons = Counter(self.rejected.reasons)
+        reasons.update(reason for _, reason in self.refused)
+        return dict(reasons)
 
     def _by_effect(self, rows: Batch, watermark: int) -> list[_Pending]:
         """Rows that take effect together; one that does not say when does so at the watermark."""

@@ -18,7 +18,7 @@ from windrow.units import FOREVER
 _SMALL = 4_096  # rows up to which batches are put together, and not looked into for what is over
 
 
-class _Kept(NamedTuple):
+class _StoredBatch(NamedTuple):
     """A batch, the latest begin of its tuples, and the earliest and latest end."""
 
     rows: Batch
@@ -31,7 +31,7 @@ class View:
     """Tuples that are alive or may still count."""
 
     def __init__(self) -> None:
-        self._kept: list[_Kept] = []
+        self._stored: list[_StoredBatch] = []
         self._size = 0
         self._size_after_tidying = 0
         self._negatives = False
@@ -43,20 +43,20 @@ class View:
     def add(self, changes: Batch) -> None:
         if len(changes):
             begun, first_end, last_end = int(changes.ts.max()), int(changes.exp.min()), int(changes.exp.max())
-            self._kept.append(_Kept(changes, begun, first_end, last_end))
+            self._stored.append(_StoredBatch(changes, begun, first_end, last_end))
             self._size += len(changes)
             self._negatives = self._negatives or not changes.is_positive
 
     def move_on(self, instant: int) -> None:
         """Nothing before an instant will be asked for any more."""
-        if self._kept and self._kept[-1].first_end <= instant and len(self._kept[-1].rows) > _SMALL:
+        if self._stored and self._stored[-1].first_end <= instant and len(self._stored[-1].rows) > _SMALL:
             self._drop_what_is_over(instant)
         if self._size > 2 * self._size_after_tidying + 1024:
             self._tidy(instant)
 
     def at(self, instant: int) -> list[Batch]:
         """The rows alive at an instant that is known, each as often as it counts."""
-        alive = [rows for kept in self._kept if len(rows := _alive(kept, instant))]
+        alive = [rows for stored in self._stored if len(rows := _alive(stored, instant))]
         if not self._negatives or not alive:
             return alive
         alive = past_consolidated(alive)
@@ -70,38 +70,38 @@ class View:
         return [rows]
 
     def batches(self) -> list[Batch]:
-        """All tuples that are kept, as they came."""
-        return [kept.rows for kept in self._kept]
+        """All tuples that are stored, as they came."""
+        return [stored.rows for stored in self._stored]
 
     def _drop_what_is_over(self, instant: int) -> None:
         """Of the newest batch, when it is most of it: versions of groups that were replaced at once."""
         self.known_from = instant
-        newest = self._kept[-1].rows
+        newest = self._stored[-1].rows
         lasting = newest.exp > instant
         if 2 * int(np.count_nonzero(lasting)) < len(newest):
-            self._kept.pop()
+            self._stored.pop()
             self._size -= len(newest)
             self.add(newest.take(lasting))
 
     def _tidy(self, instant: int) -> None:
         self.known_from = instant
-        batches = [_lasting(kept, instant) for kept in self._kept if kept.last_end > instant]
+        batches = [_lasting(stored, instant) for stored in self._stored if stored.last_end > instant]
         if self._negatives:
             batches = past_consolidated(batches)
-        self._kept, self._size, self._negatives = [], 0, False
+        self._stored, self._size, self._negatives = [], 0, False
         for rows in _fewer(batches):
             self.add(rows)
         self._size_after_tidying = self._size
 
 
-def _alive(kept: _Kept, instant: int) -> Batch:
-    if kept.begun <= instant < kept.first_end:
-        return kept.rows
-    return kept.rows.take((kept.rows.ts <= instant) & (instant < kept.rows.exp))
+def _alive(stored: _StoredBatch, instant: int) -> Batch:
+    if stored.begun <= instant < stored.first_end:
+        return stored.rows
+    return stored.rows.take((stored.rows.ts <= instant) & (instant < stored.rows.exp))
 
 
-def _lasting(kept: _Kept, instant: int) -> Batch:
-    return kept.rows if kept.first_end > instant else kept.rows.take(kept.rows.exp > instant)
+def _lasting(stored: _StoredBatch, instant: int) -> Batch:
+    return stored.rows if stored.first_end > instant else stored.rows.take(stored.rows.exp > instant)
 
 
 def _fewer(batches: list[Batch]) -> list[Batch]:

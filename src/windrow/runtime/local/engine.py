@@ -31,9 +31,9 @@ from windrow.runtime.local.query import LocalQuery
 from windrow.runtime.local.starts import Starts
 from windrow.runtime.lookups.answering import LookedUp, answer_at, newest_answer
 from windrow.runtime.lookups.lookup_query import LookupQuery
-from windrow.runtime.measuring import Measuring
 from windrow.runtime.progress import Progress, stream_status
 from windrow.runtime.sinks import sink_form, sink_of
+from windrow.runtime.stream_statistics import StreamStatistics
 from windrow.runtime.tables import TableStore
 from windrow.session import Result, Session
 from windrow.sharing.lookups import covered
@@ -44,8 +44,8 @@ from windrow.units import BEGINNING, parse_timestamp
 
 _POLL_INTERVAL = 0.25  # seconds
 
-KEPT_CHANGES, FEWEST_CHANGES = 1_000_000, 1_000  # of a query
-CHANGES_OF_ALL = 10_000_000
+MOST_CHANGES, FEWEST_CHANGES = 1_000_000, 1_000  # of a query, for looking at afterwards
+CHANGES_OF_ALL = 10_000_000  # queries
 
 
 class LocalEngine(Engine):
@@ -62,7 +62,7 @@ class LocalEngine(Engine):
         self._dataflow = Dataflow(self.dictionary)
         self._lookups = Lookups(self._dataflow, self.dictionary, self.session)
         self._starts = Starts(self.session, self._dataflow, self._lookups)
-        self._measuring = Measuring(self.session.catalog)
+        self._statistics = StreamStatistics(self.session.catalog)
         self._intakes: dict[str, Intake] = {}
         self._tables: dict[str, TableStore] = {}
         self._sources: dict[str, Iterator[pa.Table]] = {}
@@ -90,10 +90,10 @@ class LocalEngine(Engine):
         self._sources[name.lower()] = _with_first(first, tables)
 
     @property
-    def kept_changes(self) -> int:
+    def changelog_limit(self) -> int:
         """About how many tuples of the changelog of a query can be looked at afterwards."""
-        telling = max(1, len(self._queries) - len(self._lookups.names))
-        return min(KEPT_CHANGES, max(FEWEST_CHANGES, CHANGES_OF_ALL // telling))
+        emitting = max(1, len(self._queries) - len(self._lookups.names))
+        return min(MOST_CHANGES, max(FEWEST_CHANGES, CHANGES_OF_ALL // emitting))
 
     def lookup(self, cql: str, at: int | None = None) -> pa.Table:
         """The answer of a query at once, from a synopsis that is kept for others: any window that it covers."""
@@ -163,7 +163,7 @@ class LocalEngine(Engine):
                 polled = monotonic()
 
     def late(self, stream: str) -> pa.Table | None:
-        """Rows that came too late; the newest are kept."""
+        """Rows that came behind the watermark; the newest are kept."""
         return self._intake(stream).late.table()
 
     def rejected(self, stream: str) -> pa.Table | None:
@@ -253,10 +253,10 @@ class LocalEngine(Engine):
             query.feed(sink_of(entry.sink, entry.name, again), sink_form(entry.sink, plan, query.slide))
 
     def _intake(self, stream: str) -> Intake:
-        found = self._intakes.get(stream.lower())
-        if found is None:
+        intake = self._intakes.get(stream.lower())
+        if intake is None:
             raise WindrowError(f"there is no stream {stream}", f"streams here: {', '.join(self._intakes) or 'none'}")
-        return found
+        return intake
 
     def _furthest_behind(self) -> str | None:
         used = self._used_streams()
@@ -298,7 +298,7 @@ class LocalEngine(Engine):
         for store in self._tables.values():
             inputs[contents_of(store.entry.name)] = store.contents()
             inputs[store.entry.name] = store.changes(segment)
-        self._measuring.observe(inputs)
+        self._statistics.observe(inputs)
         segment = segment._replace(last_row=max(int(rows.ts.max(initial=BEGINNING)) for rows in inputs.values()))
         self._starts.begin()
         for name, changes in self._dataflow.step(inputs, segment).items():

@@ -1,6 +1,6 @@
-"""A running query: its current answer, what it has told so far, and who wants to hear of more.
+"""A running query: its current answer, what it has emitted so far, and its subscribers and sinks.
 
-A continuous query tells its changes; a periodic one tells its whole answer at every refresh.
+A continuous query emits its changes; a periodic one its whole answer at every refresh.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from windrow.errors import WindrowError
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import AppendOnly, Limit, Node, OutputStream, Sort
 from windrow.runtime.bounds import with_bounds
-from windrow.runtime.final_refreshes import refreshed, refreshes_to_arrow
-from windrow.runtime.modes import Mode, rows_in_mode, usual_mode
+from windrow.runtime.modes import Mode, default_mode, rows_in_mode
 from windrow.runtime.query import Query, Subscriber
-from windrow.runtime.refreshes import refresh_slide
+from windrow.runtime.refreshes import answers_at_refreshes, refresh_slide, refreshes_to_arrow
 from windrow.runtime.shown_order import in_shown_order
 from windrow.runtime.sinks import Sink, SinkForm
 from windrow.runtime.view import View
@@ -41,7 +40,7 @@ class LocalQuery(Query):
         self._explain = explain
         self._view = View()
         self._changes: list[Batch] = []
-        self._kept = 0
+        self._changelog_size = 0
         self._sinks: list[tuple[Sink, SinkForm]] = []
         self._pieces = 0
         self._begin: int | None = None  # the first refresh is the first window end after it
@@ -50,7 +49,7 @@ class LocalQuery(Query):
         """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
         instant = self._engine.watermark - 1 if at is None else at
         if instant < self._view.known_from:
-            hint = f"ask for {format_timestamp(self._view.known_from)} or later; changes() tells what was before"
+            hint = f"ask for {format_timestamp(self._view.known_from)} or later; changes() has what was before"
             raise WindrowError(f"the answer at {format_timestamp(instant)} is not kept any more", hint)
         return with_bounds(self._answer_at(instant), self.plan)
 
@@ -68,11 +67,11 @@ class LocalQuery(Query):
         return pa.concat_tables([self._changelog(batch) for batch in self._changes or [self._none()]])
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Call `subscriber` with every new piece of what the query tells."""
-        self.feed(lambda table, number: subscriber(table), SinkForm(usual_mode(self.slide)))
+        """Call `subscriber` with every new piece of what the query emits."""
+        self.feed(lambda table, number: subscriber(table), SinkForm(default_mode(self.slide)))
 
     def feed(self, sink: Sink, form: SinkForm) -> None:
-        """Give a sink every new piece of what the query tells, in a form of its own."""
+        """Give a sink every new piece of what the query emits, in a form of its own."""
         self._sinks.append((sink, form))
 
     def explain(self) -> Explanation:
@@ -84,21 +83,21 @@ class LocalQuery(Query):
         self._view.add(changes)
         if len(changes):
             self._remember(changes)
-        told = {form: self._told(form, changes, segment) for _, form in self._sinks}
+        emitted = {form: self._emitted(form, changes, segment) for _, form in self._sinks}
         for sink, form in self._sinks:
-            if told[form].num_rows:
-                sink(told[form], self._pieces)
+            if emitted[form].num_rows:
+                sink(emitted[form], self._pieces)
         self._pieces += 1
         if segment.end != FOREVER:  # when the sources have ended, all that is still there may be asked for
             self._view.move_on(segment.end - 1)
 
     def _remember(self, changes: Batch) -> None:
         self._changes.append(changes)
-        self._kept += len(changes)
-        while self._kept > self._engine.kept_changes and len(self._changes) > 1:
-            self._kept -= len(self._changes.pop(0))
+        self._changelog_size += len(changes)
+        while self._changelog_size > self._engine.changelog_limit and len(self._changes) > 1:
+            self._changelog_size -= len(self._changes.pop(0))
 
-    def _told(self, form: SinkForm, changes: Batch, segment: Segment) -> pa.Table:
+    def _emitted(self, form: SinkForm, changes: Batch, segment: Segment) -> pa.Table:
         """What a segment brings, in a form; of a periodic query all its refreshes, one after the other."""
         if form.mode is Mode.CHANGELOG:
             return self._changelog(changes)
@@ -109,10 +108,10 @@ class LocalQuery(Query):
         assert self._begin is not None
         rows = concat([self._none(), *self._view.batches()])
         changed = last_change(rows) if segment.end == FOREVER else -FOREVER
-        told = refreshed(rows, self.slide, self._begin, segment, changed)
+        emitted = answers_at_refreshes(rows, self.slide, self._begin, segment, changed)
         if self._sorted is not None:
-            told = in_shown_order(told, self.plan.schema, self._sorted.keys).sorted_by_time()
-        return refreshes_to_arrow(told, self.plan.schema.names)
+            emitted = in_shown_order(emitted, self.plan.schema, self._sorted.keys).sorted_by_time()
+        return refreshes_to_arrow(emitted, self.plan.schema.names)
 
     def _answer_at(self, instant: int) -> pa.Table:
         rows = self._view.at(instant)

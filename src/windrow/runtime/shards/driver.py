@@ -17,7 +17,7 @@ from windrow.plan.explain import Distribution
 from windrow.plan.nodes import Node
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.lookups.lookup_query import LookupQuery
-from windrow.runtime.modes import Mode, usual_mode
+from windrow.runtime.modes import Mode, default_mode
 from windrow.runtime.shards.accounting import sharing
 from windrow.runtime.shards.answers import Answers
 from windrow.runtime.shards.batch_loop import BatchLoop
@@ -115,7 +115,7 @@ class Driver:
         """Have the log contain what a query emits in this form too, from the next micro-batch on."""
         with self._lock:
             running = self.plans.planned(query.name, self.batches.progress)
-            if form.mode in (Mode.CHANGELOG, usual_mode(query.slide)) or form in self.plans.forms(running):
+            if form.mode in (Mode.CHANGELOG, default_mode(query.slide)) or form in self.plans.forms(running):
                 return
             columns = form.key if form.mode is Mode.UPSERT else query.plan.schema.names
             if form.mode is not Mode.SNAPSHOT and not results_meet(running.plan, running.strategy, columns):

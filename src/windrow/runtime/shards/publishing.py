@@ -11,7 +11,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from windrow.runtime.modes import usual_mode
+from windrow.runtime.modes import default_mode
 from windrow.runtime.shards.emitted_log import EmittedLog
 from windrow.runtime.shards.query import ShardedQuery
 from windrow.runtime.shards.storage.checkpoint import Commit
@@ -37,5 +37,5 @@ def _deliveries(log: EmittedLog, record: Commit, queries: Iterable[ShardedQuery]
             if tables := list(log.emitted_in(record, query, mode)):
                 yield partial(sink, pa.concat_tables(tables), record.number)
         if query.subscribers:
-            for table in log.emitted_in(record, query, usual_mode(query.slide)):
+            for table in log.emitted_in(record, query, default_mode(query.slide)):
                 yield from (partial(subscriber, table) for subscriber in list(query.subscribers))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from windrow.catalog import QueryEntry
 from windrow.plan.nodes import Node, Stream
 from windrow.plan.running_nodes import WindowLookup
-from windrow.runtime.modes import Mode, usual_mode
+from windrow.runtime.modes import Mode, default_mode
 from windrow.runtime.refreshes import refresh_slide
 from windrow.runtime.shards.running_plan import RunningQuery
 from windrow.runtime.sinks import sink_form
@@ -32,7 +32,7 @@ class QueryPlans:
         if entry.is_on_lookup:
             return replace(query, plan=synopsis_below(plan), lookup=plan)
         form = sink_form(entry.sink, starting.optimized, slide)
-        forms = () if form.mode in (Mode.CHANGELOG, usual_mode(slide)) else (form,)
+        forms = () if form.mode in (Mode.CHANGELOG, default_mode(slide)) else (form,)
         return replace(query, slide=slide, sink=entry.sink, forms=forms)
 
     def sharing(self, queries: Sequence[RunningQuery], new: Sequence[RunningQuery]) -> Iterator[RunningQuery]:

@@ -11,7 +11,7 @@ from windrow.errors import WindrowError
 from windrow.plan.analysis.keys import chosen_key
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Node
-from windrow.runtime.modes import Mode, usual_mode
+from windrow.runtime.modes import Mode, default_mode
 from windrow.runtime.shards.answers import Answers
 from windrow.runtime.shards.query import ShardedQuery
 from windrow.runtime.sinks import SinkForm
@@ -50,7 +50,7 @@ class SparkQuery(ShardedQuery):
         `changelog`, `istream`, `dstream`, `rstream` or `upsert`; by default its changes, or the refreshes of a periodic
         query. Other forms than these two are there from the next micro-batch on.
         """
-        mode = usual_mode(self.slide) if emitted is None else _MODES.get(emitted)
+        mode = default_mode(self.slide) if emitted is None else _MODES.get(emitted)
         if mode is None:
             raise WindrowError(f"{emitted!r} is nothing that a query emits", f"choose one of {', '.join(_MODES)}")
         self._add_output_mode(self, SinkForm(mode, self._upsert_key() if mode is Mode.UPSERT else ()))

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from windrow.batch import Batch, Segment, changelog_to_arrow, empty
-from windrow.runtime.final_refreshes import refreshed, refreshes_to_arrow
 from windrow.runtime.modes import Mode, rows_in_mode
 from windrow.runtime.progress import Progress
+from windrow.runtime.refreshes import answers_at_refreshes, refreshes_to_arrow
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.running_plan import RunningQuery, emitted_name
 from windrow.runtime.shards.storage.shard_state import ShardState
@@ -85,4 +85,4 @@ class Emission:
             return like
         assert segment is not None and self._progress.origin is not None
         after = max(query.start, self._progress.origin)
-        return refreshed(answer.rows(like), slide, after, segment, changed)
+        return answers_at_refreshes(answer.rows(like), slide, after, segment, changed)

@@ -2,8 +2,8 @@
 
 The rate is over stream time. Distinct values are estimated from the k smallest hashes of the values seen (Bar-Yossef
 et al. 2002): if the k-th smallest of evenly spread hashes lies at a share f of the whole range, there are about
-(k - 1) / f values. Only some rows are looked at, evenly spaced, so measuring costs next to nothing; a column with more
-values than rows that were looked at is taken to have as many as were seen.
+(k - 1) / f values. Only some rows are sampled, evenly spaced, so measuring costs next to nothing; a column with more
+values than sampled rows is taken to have as many as were seen.
 """
 
 from __future__ import annotations
@@ -19,50 +19,50 @@ from windrow.batch.words import words_of
 from windrow.catalog import Catalog, StreamEntry
 from windrow.units import SECOND
 
-KEPT = 256  # hashes a column; the estimate is within about 6%
-LOOKED_AT = 4_096  # rows of a batch whose values are looked at
-SELDOM = 16  # after a good look at the beginning, one row in so many is looked at
+SMALLEST_HASHES = 256  # hashes a column; the estimate is within about 6%
+SAMPLED_ROWS = 4_096  # rows of a batch whose values are sampled
+SAMPLING_STEP = 16  # after a large sample at the beginning, one row in so many is sampled
 MOVED = 1.2  # what has changed by this factor is recorded anew
 HORIZON = 60 * SECOND  # of stream time: older rows count less for the rate
 
 
 @dataclass
-class _Measured:
+class _Statistics:
     """Of one stream: a decaying count of rows over a decaying span of time, and the smallest hashes of each column."""
 
     newest: int | None = None
     seen: int = 0
-    looked_at: int = 0
+    sampled: int = 0
     rows: float = 0.0
     span: float = 0.0
     smallest: dict[str, UInt64s] = field(default_factory=dict)
     recorded: dict[str, float] = field(default_factory=dict)  # "" is the rate
 
 
-class Measuring:
-    """Looks at the rows that enter the dataflow and tells the catalog what has changed."""
+class StreamStatistics:
+    """Samples the rows that enter the dataflow and records in the catalog what has changed."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._streams: dict[str, _Measured] = {}
+        self._streams: dict[str, _Statistics] = {}
 
     def observe(self, inputs: Mapping[str, Batch]) -> None:
         """The rows of one segment, each stream in the order of time."""
         for name, rows in inputs.items():
             entry = self._catalog.get(name)
             if isinstance(entry, StreamEntry) and len(rows):
-                measured = self._streams.setdefault(name.lower(), _Measured())
+                measured = self._streams.setdefault(name.lower(), _Statistics())
                 _count(measured, rows)
-                if measured.looked_at < LOOKED_AT or SELDOM * measured.looked_at <= measured.seen:
-                    _look_at(measured, rows, entry)
+                if measured.sampled < SAMPLED_ROWS or SAMPLING_STEP * measured.sampled <= measured.seen:
+                    _sample(measured, rows, entry)
                     self._record(name, measured)
 
-    def _record(self, name: str, measured: _Measured) -> None:
+    def _record(self, name: str, measured: _Statistics) -> None:
         if measured.span < SECOND:
             return  # a rate over less says nothing yet
-        found = {column: _distinct(hashes) for column, hashes in measured.smallest.items()}
-        found[""] = measured.rows * SECOND / measured.span
-        moved = {what: value for what, value in found.items() if _has_moved(measured.recorded.get(what), value)}
+        now = {column: _distinct(hashes) for column, hashes in measured.smallest.items()}
+        now[""] = measured.rows * SECOND / measured.span
+        moved = {what: value for what, value in now.items() if _has_moved(measured.recorded.get(what), value)}
         if moved:
             measured.recorded.update(moved)
             self._catalog.record_statistics(name, moved.pop("", None), moved)
@@ -72,20 +72,20 @@ def _has_moved(before: float | None, now: float) -> bool:
     return before is None or not before / MOVED <= now <= before * MOVED
 
 
-def _count(measured: _Measured, rows: Batch) -> None:
+def _count(measured: _Statistics, rows: Batch) -> None:
     """The first row of all only starts the clock."""
     newest = int(rows.ts[-1])
     begin = int(rows.ts[0]) if measured.newest is None else measured.newest
-    kept = 0.5 ** ((newest - begin) / HORIZON)
-    measured.rows = measured.rows * kept + len(rows) - (measured.newest is None)
-    measured.span = measured.span * kept + newest - begin
+    decay = 0.5 ** ((newest - begin) / HORIZON)
+    measured.rows = measured.rows * decay + len(rows) - (measured.newest is None)
+    measured.span = measured.span * decay + newest - begin
     measured.newest = newest
     measured.seen += len(rows)
 
 
-def _look_at(measured: _Measured, rows: Batch, entry: StreamEntry) -> None:
-    step = -(-len(rows) // LOOKED_AT)
-    measured.looked_at += len(rows) // step
+def _sample(measured: _Statistics, rows: Batch, entry: StreamEntry) -> None:
+    step = -(-len(rows) // SAMPLED_ROWS)
+    measured.sampled += len(rows) // step
     for column, values in zip(entry.columns, rows.columns, strict=True):
         if column.name != entry.timestamp:
             known = measured.smallest.get(column.name, np.zeros(0, np.uint64))
@@ -93,9 +93,9 @@ def _look_at(measured: _Measured, rows: Batch, entry: StreamEntry) -> None:
 
 
 def _merged(known: UInt64s, new: UInt64s) -> UInt64s:
-    if len(known) == KEPT:
+    if len(known) == SMALLEST_HASHES:
         new = new[new < known[-1]]
-    return np.unique(np.concatenate([known, new]))[:KEPT] if len(new) else known
+    return np.unique(np.concatenate([known, new]))[:SMALLEST_HASHES] if len(new) else known
 
 
 def _hashes(column: Column, step: int) -> UInt64s:
@@ -112,6 +112,6 @@ def _hashes(column: Column, step: int) -> UInt64s:
 
 
 def _distinct(smallest: UInt64s) -> float:
-    if len(smallest) < KEPT:
+    if len(smallest) < SMALLEST_HASHES:
         return float(max(1, len(smallest)))
-    return (KEPT - 1) / (float(smallest[-1]) / 2.0**64)
+    return (SMALLEST_HASHES - 1) / (float(smallest[-1]) / 2.0**64)
