@@ -170,6 +170,6 @@ def test_an_answer_that_is_gone() -> None:
         engine.step()
     with pytest.raises(WindrowError, match=r"the answer at 2026-01-01 00:00:00\.500000 is not kept any more") as caught:
         query.answer(at=start + SECOND // 2)
-    assert caught.value.hint == "ask for 2026-01-01 00:00:01.999999 or later; changes() tells what was before"
+    assert caught.value.hint == "ask for 2026-01-01 00:00:01.999999 or later; changes() has what was before"
     assert query.answer(at=start + 2 * SECOND - 1).num_rows == 2000
     assert query.answer(at=start + 10 * SECOND).num_rows == 1000
