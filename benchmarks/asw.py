@@ -129,9 +129,9 @@ def _input(count: int, share: float) -> Input:
     return Input(is_update, values, random.integers(0, OPERATORS, count))
 
 
-def _filled(kept: Synopsis, length: int, before: int = 12_345) -> SharedSynopsis:
+def _filled(kind: Synopsis, length: int, before: int = 12_345) -> SharedSynopsis:
     """So many elements, with others before them that have left: windows then begin at odd places too."""
-    synopsis = SharedSynopsis([kept])
+    synopsis = SharedSynopsis([kind])
     values = np.random.default_rng(1).integers(0, 1 << 20, length + before)
     for start in range(0, len(values), 100_000):
         part = values[start : start + 100_000]

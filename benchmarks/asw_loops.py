@@ -39,16 +39,16 @@ def loops_of(synopsis: Any) -> Loops:
     def mixed(inputs: Input, longest: int, operation: Operation, rings: Rings) -> int:
         is_update, value, width = inputs
         first, next = rings.first, rings.next
-        found, total = np.zeros((1, 2), np.int64), 0
+        result, total = np.zeros((1, 2), np.int64), 0
         for i in range(len(width)):
             if is_update[i]:
                 synopsis.insert_one(0, next[0], True, value, i, operation, rings)
                 next[0] += 1
                 first[0] = next[0] - longest
             elif width[i] > 0:
-                found[0, 0] = found[0, 1] = 0
-                synopsis.lookup_one(0, next[0] - width[i], next[0], operation, rings, found, 0)
-                total += found[0, 1]
+                result[0, 0] = result[0, 1] = 0
+                synopsis.lookup_one(0, next[0] - width[i], next[0], operation, rings, result, 0)
+                total += result[0, 1]
         return total
 
     @compiled
@@ -60,11 +60,11 @@ def loops_of(synopsis: Any) -> Loops:
 
     @compiled
     def lookups(begin: Int64s, end: Int64s, operation: Operation, rings: Rings) -> int:
-        found, total = np.zeros((1, 2), np.int64), 0
+        result, total = np.zeros((1, 2), np.int64), 0
         for i in range(len(begin)):
-            found[0, 0] = found[0, 1] = 0
-            synopsis.lookup_one(0, begin[i], end[i], operation, rings, found, 0)
-            total += found[0, 1]
+            result[0, 0] = result[0, 1] = 0
+            synopsis.lookup_one(0, begin[i], end[i], operation, rings, result, 0)
+            total += result[0, 1]
         return total
 
     return Loops(mixed, updates, lookups)
@@ -82,7 +82,7 @@ def mixed_landmark(
     inputs: Input, which: Int64s, reach: Int64s, operation: Operation, partitions: tuple[landmark.Landmarks, ...]
 ) -> int:
     is_update, value, width = inputs
-    found, total = np.zeros((1, 2), np.int64), 0
+    result, total = np.zeros((1, 2), np.int64), 0
     for i in range(len(width)):
         if is_update[i]:
             for n in range(len(partitions)):
@@ -92,10 +92,10 @@ def mixed_landmark(
                 where.first[0] = max(0, where.next[0] - reach[n])
         elif width[i] > 0:
             where = partitions[which[width[i]]]
-            found[0, 1] = 0
+            result[0, 1] = 0
             end = where.next[0]
-            landmark.lookup_one(0, landmark.Window(end - width[i], end, end - width[i]), operation, where, found, 0)
-            total += found[0, 1]
+            landmark.lookup_one(0, landmark.Window(end - width[i], end, end - width[i]), operation, where, result, 0)
+            total += result[0, 1]
     return total
 
 
@@ -103,7 +103,7 @@ def mixed_landmark(
 def mixed_two_stacks(inputs: Input, operators: int, operation: Operation, stacks: two_stacks.Stacks) -> int:
     is_update, value, width = inputs
     first, next = stacks.first, stacks.next
-    found, total = np.zeros((1, 2), np.int64), 0
+    result, total = np.zeros((1, 2), np.int64), 0
     for i in range(len(width)):
         if is_update[i]:
             for g in range(1, operators):
@@ -111,10 +111,10 @@ def mixed_two_stacks(inputs: Input, operators: int, operation: Operation, stacks
                 next[g] += 1
                 first[g] = max(0, next[g] - g)
         elif width[i] > 0:
-            found[0, 1] = 0
+            result[0, 1] = 0
             g = width[i]
-            two_stacks.lookup_one(g, first[g], next[g], operation, stacks, found, 0)
-            total += found[0, 1]
+            two_stacks.lookup_one(g, first[g], next[g], operation, stacks, result, 0)
+            total += result[0, 1]
     return total
 
 

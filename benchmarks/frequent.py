@@ -108,7 +108,7 @@ def _measured(source: Source, rows: int, trials: int) -> list[dict[str, object]]
             for k in LISTS:
                 _judge(seen[k], answers[k][end // rows - 1], true)
     seconds, items = perf_counter() - began, source.streams[0]
-    kept = _kept(items, source.window, rows)
+    pairs = _pairs(items, source.window, rows)
     histogram = len(np.unique(items[-source.window :]))
     return [
         {
@@ -121,8 +121,8 @@ def _measured(source: Source, rows: int, trials: int) -> list[dict[str, object]]
             "false": one.false,
             "recall": (one.reported - one.false) / one.over if one.over else 1.0,
             "error": one.errors / one.judged if one.judged else 0.0,
-            "pairs": kept[k],
-            "pairs_over_window": kept[k] / source.window,
+            "pairs": pairs[k],
+            "pairs_over_window": pairs[k] / source.window,
             "values_of_histogram": histogram,
             "rows_per_second": fed * len(LISTS) / seconds,
         }
@@ -161,25 +161,25 @@ def _answers(items: Items, window: int, rows: int) -> dict[int, list[dict[str, A
 
 
 def _by_sub_window(changes: pa.Table, rows: int, length: int) -> list[dict[str, Any]]:
-    told = changes.filter(pa.compute.greater(changes["_sign"], 0)).sort_by("_ts")
-    begins = told["_ts"].cast(pa.int64()).to_numpy() // 1_000
+    emitted = changes.filter(pa.compute.greater(changes["_sign"], 0)).sort_by("_ts")
+    begins = emitted["_ts"].cast(pa.int64()).to_numpy() // 1_000
     latest = np.searchsorted(begins, np.arange(rows, length + 1, rows), side="right") - 1
-    answers = told["f"].to_pylist()
+    answers = emitted["f"].to_pylist()
     return [answers[place] for place in latest]
 
 
-def _kept(items: Items, window: int, rows: int) -> dict[int, int]:
+def _pairs(items: Items, window: int, rows: int) -> dict[int, int]:
     """Values with counts on the lists of a window, and those with a counter over the lists."""
     parts = items[-(window // rows) * rows :].reshape(-1, rows)
-    kept = dict.fromkeys(LISTS, 0)
+    pairs = dict.fromkeys(LISTS, 0)
     listed: dict[int, set[int]] = {k: set() for k in LISTS}
     for part in parts:
         values, counts = np.unique(part, return_counts=True)
         best = values[np.lexsort((values, -counts))]
         for k in LISTS:
-            kept[k] += min(k, len(best))
+            pairs[k] += min(k, len(best))
             listed[k].update(best[:k].tolist())
-    return {k: kept[k] + len(listed[k]) for k in LISTS}
+    return {k: pairs[k] + len(listed[k]) for k in LISTS}
 
 
 def _draw(results: Sequence[dict[str, object]]) -> None:

@@ -47,7 +47,7 @@ def load(name: str) -> Benchmark:
 
 
 def measuring(what: str) -> None:
-    """Tells the person waiting what is being measured now; standard output is kept for the answer."""
+    """Tells the person waiting what is being measured now; standard output is for the answer."""
     print(f"measuring: {what}", file=sys.stderr, flush=True)
 
 

@@ -85,7 +85,7 @@ def _timed(table: pa.Table, aggregate: str) -> tuple[dict[int, Any], float]:
 
 
 def _answers(table: pa.Table, aggregates: Sequence[str]) -> list[dict[int, Any]]:
-    """The answers of the last refresh of each key, after all refreshes have been told."""
+    """The answers of the last refresh of each key, after all refreshes have been emitted."""
     engine = windrow.connect(local=True)
     engine.sql("CREATE STREAM s (ts TIMESTAMP, k BIGINT, x BIGINT) TIMESTAMP BY ts")
     window = f"[RANGE {RANGE} SECONDS SLIDE {SLIDE} SECONDS]"
@@ -145,12 +145,12 @@ def _off_in_number(answer: int, values: Items) -> float:
 
 
 def _off_in_counts(answer: Sequence[dict[str, int]], values: Items) -> float:
-    """Of the counts that are told, and of the most frequent value that is not among them."""
+    """Of the counts that are given, and of the most frequent value that is not among them."""
     distinct, counts = np.unique(values, return_counts=True)
     true = dict(zip(distinct.tolist(), counts.tolist(), strict=True))
-    told = {one["item"]: one["count"] for one in answer}
-    wrong = max(abs(true[item] - count) for item, count in told.items())
-    missed = max(count for item, count in true.items() if item not in told) - min(true[item] for item in told)
+    given = {one["item"]: one["count"] for one in answer}
+    wrong = max(abs(true[item] - count) for item, count in given.items())
+    missed = max(count for item, count in true.items() if item not in given) - min(true[item] for item in given)
     return float(max(wrong, missed, 0) / len(values))
 
 

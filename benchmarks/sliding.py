@@ -90,7 +90,7 @@ def _native(seconds: dict[tuple[str, object], float], slide: int) -> float:
 
 
 def _check_same(native: Path, ours: Path) -> None:
-    """Both have the same answers at every window end that both have told."""
+    """Both have the same answers at every window end that both have emitted."""
     one, other = (_answers(folder) for folder in (native, ours))
     last = min(max(end for end, _ in side) for side in (one, other))
     one, other = ({key: row for key, row in side.items() if key[0] <= last} for side in (one, other))

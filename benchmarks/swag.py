@@ -100,13 +100,15 @@ def compared(works: Sequence[Work], quick: bool) -> Report:
         few = _rows(replace(work, groups=50, rows=5_000))
         for compiles in (_windrow, _recomputation):
             compiles(few, replace(work, batch=500))
-        seconds, told = {}, []
+        seconds, all_answers = {}, []
         for name, side in sides.items():
             seconds[name], answers = _measured(name, side, rows, work)
-            told.append(answers)
+            all_answers.append(answers)
             per_second = work.rows / seconds[name]
             results.append({"work": work.name, "side": name, "seconds": seconds[name], "rows_per_second": per_second})
-        assert all(all(map(np.array_equal, told[0], other)) for other in told), f"{work.name}: the answers differ"
+        assert all(all(map(np.array_equal, all_answers[0], other)) for other in all_answers), (
+            f"{work.name}: the answers differ"
+        )
         rolling = min(seconds[name] for name in sides if name not in ("windrow", "recomputation"))
         ratios[f"rolling_over_windrow_{work.name}"] = rolling / seconds["windrow"]
         ratios[f"recomputation_over_windrow_{work.name}"] = seconds["recomputation"] / seconds["windrow"]
@@ -165,13 +167,13 @@ def _recomputation(rows: Rows, work: Work) -> Callable[[], Answers]:
     return _rolled([BasicInterval(make()) for make in AGGREGATES.values()], rows, work)
 
 
-def _rolled(kept: Sequence[WordSynopsis], rows: Rows, work: Work) -> Callable[[], Answers]:
-    synopsis, keys, length = SharedSynopsis(kept), KeyTable(), work.length * TICK
+def _rolled(synopses: Sequence[WordSynopsis], rows: Rows, work: Work) -> Callable[[], Answers]:
+    synopsis, keys, length = SharedSynopsis(synopses), KeyTable(), work.length * TICK
     found, expired = [], int(rows.ts[0])
     for start in range(0, len(rows.ts), work.batch):
         ts, k, v = (column[start : start + work.batch] for column in rows)
         group, value = keys.intern(k.view(np.uint64)[:, None]), (Column(BIGINT, v),)
-        found.append([one.values for one in synopsis.roll(group, ts, [value] * len(kept), length)])
+        found.append([one.values for one in synopsis.roll(group, ts, [value] * len(synopses), length)])
         if ts[-1] - expired > length // 4:  # groups that are silent
             expired = int(ts[-1])
             synopsis.expire_until(expired - length + 1)

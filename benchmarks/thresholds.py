@@ -67,15 +67,15 @@ def compared(works: tuple[Work, ...], quick: bool) -> Report:
     ratios = {}
     for work in works:
         table = _rows(work)
-        seconds, told = {}, []
+        seconds, all_answers = {}, []
         for way in WAYS:
             _measured(work, table.slice(0, len(table) // 10), way)  # loops are compiled
             measuring(f"{work.queries} queries, {work.name}: {way}")
             turns = [_measured(work, table, way) for _ in range(BEST_OF)]
             seconds[way] = min(turn for turn, _ in turns)
-            told += [answers for _, answers in turns]
+            all_answers += [answers for _, answers in turns]
             results.append({"work": work.name, "way": way, "queries": work.queries, "seconds": seconds[way]})
-        assert all(answers == told[0] for answers in told), f"{work.name}: the answers differ"
+        assert all(answers == all_answers[0] for answers in all_answers), f"{work.name}: the answers differ"
         name = work.name.replace(" ", "_")
         ratios[f"every_group_over_index_{name}"] = seconds["every group"] / seconds["index"]
         ratios[f"planner_over_best_{name}"] = seconds["planner"] / min(seconds["index"], seconds["every group"])

@@ -187,18 +187,18 @@ class Answer:
     """The answer of a plan, stored as the strategy stores the results of its root."""
 
     def __init__(self, plan: Node, strategy: Strategy) -> None:
-        self._kept = STRUCTURES[structure_kind(plan, strategy)]()
+        self._answer = STRUCTURES[structure_kind(plan, strategy)]()
 
     def take(self, changes: Batch, segment: Segment) -> None:
-        self._kept.insert(np.zeros(len(changes), np.int64), changes)
-        self._kept.drop_until(segment.end - 1)
+        self._answer.insert(np.zeros(len(changes), np.int64), changes)
+        self._answer.drop_until(segment.end - 1)
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._answer)
 
     def bag(self) -> Array:
         """The rows that count, as words in order."""
-        rows = self._kept.scan().rows
+        rows = self._answer.scan().rows
         level = np.zeros(len(rows), np.int64)
         rows = consolidate(rows.with_lifetimes(level, level))
         words = words_of(rows.columns, len(rows))

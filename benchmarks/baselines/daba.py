@@ -147,12 +147,12 @@ def insert_one(g: int, first: int, position: int, added: Int64s, i: int, operati
 
 
 @inlined
-def lookup_one(g: int, first: int, operation: Operation, queues: Queues, found: Int64s, i: int) -> None:
-    """Merge the aggregate of a group's window, which begins at `first`, into row i of `found`."""
+def lookup_one(g: int, first: int, operation: Operation, queues: Queues, result: Int64s, i: int) -> None:
+    """Merge the aggregate of a group's window, which begins at `first`, into row i of `result`."""
     _depart(g, first, operation, queues)
     oldest = queues.offset[g] + (queues.cuts[g, _F] & (queues.size[g] - 1))
-    merge(found, i, queues.rows, 2 * oldest + 1, operation)
-    merge(found, i, queues.sides, 2 * g + _BACK, operation)
+    merge(result, i, queues.rows, 2 * oldest + 1, operation)
+    merge(result, i, queues.sides, 2 * g + _BACK, operation)
 
 
 @compiled
@@ -164,21 +164,21 @@ def _insert(arrivals: Arrivals, added: Int64s, first: Int64s, operation: Operati
 
 @compiled
 def _lookup(spans: Spans, operation: Operation, queues: Queues) -> Int64s:
-    found = np.zeros((len(spans.group), queues.rows.shape[1]), np.int64)
+    result = np.zeros((len(spans.group), queues.rows.shape[1]), np.int64)
     for i in range(len(spans.group)):
         if spans.begin[i] < spans.end[i]:
-            lookup_one(spans.group[i], spans.begin[i], operation, queues, found, i)
-    return found
+            lookup_one(spans.group[i], spans.begin[i], operation, queues, result, i)
+    return result
 
 
 @compiled
 def _roll(spans: Spans, added: Int64s, operation: Operation, queues: Queues) -> Int64s:
-    found = np.zeros((len(spans.group), queues.rows.shape[1]), np.int64)
+    result = np.zeros((len(spans.group), queues.rows.shape[1]), np.int64)
     for i in range(len(spans.group)):
         g, first = spans.group[i], spans.begin[i]
         insert_one(g, first, spans.end[i] - 1, added, i, operation, queues)
-        lookup_one(g, first, operation, queues, found, i)
-    return found
+        lookup_one(g, first, operation, queues, result, i)
+    return result
 
 
 @compiled

@@ -61,13 +61,13 @@ class Window(NamedTuple):
 
 def partitions(widths: Sequence[int]) -> list[tuple[int, int]]:
     """The smallest and the largest width of each partition, as few of them as can be."""
-    found: list[tuple[int, int]] = []
+    result: list[tuple[int, int]] = []
     for width in sorted(set(widths)):
-        if found and width <= SPREAD * found[-1][0]:
-            found[-1] = (found[-1][0], width)
+        if result and width <= SPREAD * result[-1][0]:
+            result[-1] = (result[-1][0], width)
         else:
-            found.append((width, width))
-    return found
+            result.append((width, width))
+    return result
 
 
 class Landmark(Parts):
@@ -121,12 +121,12 @@ class Landmark(Parts):
         layout = self.aggregate.empty
         for partition in self.partitions:
             layout = layout.covering(partition.layout)
-        found = np.zeros((len(group), layout.width), np.int64)
+        result = np.zeros((len(group), layout.width), np.int64)
         for number, partition in enumerate(self.partitions):
             mine = which == number
             rows = partition.lookup(group[mine], begin[mine], end[mine])
-            found[mine] = widened(rows, partition.layout, layout)
-        return self.aggregate.finish(Words(layout, found))
+            result[mine] = widened(rows, partition.layout, layout)
+        return self.aggregate.finish(Words(layout, result))
 
     def parts(self) -> Mapping[str, Part]:
         return {str(n): partition for n, partition in enumerate(self.partitions)}
@@ -311,18 +311,18 @@ def _close(g: int, end: int, operation: Operation, where: Landmarks) -> None:
 
 
 @compiled
-def lookup_one(g: int, window: Window, operation: Operation, where: Landmarks, found: Int64s, i: int) -> None:
-    """The aggregate over a window, into row i of `found`."""
+def lookup_one(g: int, window: Window, operation: Operation, where: Landmarks, result: Int64s, i: int) -> None:
+    """The aggregate over a window, into row i of `result`."""
     begin, end, start = window
     mark = (start + where.width - 1) // where.width  # the first landmark that is not before the window
     if _block(g, begin, where) < mark:
         if where.closed[g] <= begin:
             _close(g, where.next[g], operation, where)
-        merge(found, i, where.back, _place(g, begin, where), operation)
+        merge(result, i, where.back, _place(g, begin, where), operation)
     block = _block(g, end - 1, where)
     if block >= mark:
         base = 2 * g if where.is_suffix else 2 * _place(g, end - 1, where)
-        merge(found, i, where.forward, base + min(block - mark, 1), operation)
+        merge(result, i, where.forward, base + min(block - mark, 1), operation)
 
 
 @compiled
@@ -333,9 +333,9 @@ def _insert(arrivals: Arrivals, added: Int64s, operation: Operation, where: Land
 
 @compiled
 def _lookup(spans: Spans, start: Int64s, operation: Operation, where: Landmarks) -> Int64s:
-    found = np.zeros((len(start), where.back.shape[1]), np.int64)
+    result = np.zeros((len(start), where.back.shape[1]), np.int64)
     for i in range(len(start)):
         if spans.begin[i] < spans.end[i]:
             window = Window(spans.begin[i], spans.end[i], start[i])
-            lookup_one(spans.group[i], window, operation, where, found, i)
-    return found
+            lookup_one(spans.group[i], window, operation, where, result, i)
+    return result

@@ -53,37 +53,37 @@ def _climb(root: int, node: int, operation: Operation, rows: Int64s) -> None:
 
 
 @inlined
-def lookup_one(g: int, begin: int, end: int, operation: Operation, rings: Rings, found: Int64s, i: int) -> None:
-    """Merge the aggregate of one span into row i of `found`; it may go past the end of the ring."""
+def lookup_one(g: int, begin: int, end: int, operation: Operation, rings: Rings, result: Int64s, i: int) -> None:
+    """Merge the aggregate of one span into row i of `result`; it may go past the end of the ring."""
     places, root, rows = rings.size[g], 2 * rings.offset[g], rings.rows
     first, last = begin & (places - 1), (end - 1) & (places - 1)
     if first <= last:
-        _between(root, places + first, places + last + 1, operation, rows, found, i)
+        _between(root, places + first, places + last + 1, operation, rows, result, i)
     else:
-        _between(root, places + first, 2 * places, operation, rows, found, i)
-        _between(root, places, places + last + 1, operation, rows, found, i)
+        _between(root, places + first, 2 * places, operation, rows, result, i)
+        _between(root, places, places + last + 1, operation, rows, result, i)
 
 
 @compiled
-def _between(root: int, left: int, right: int, operation: Operation, rows: Int64s, found: Int64s, i: int) -> None:
+def _between(root: int, left: int, right: int, operation: Operation, rows: Int64s, result: Int64s, i: int) -> None:
     while left < right:
         if left & 1:
-            merge(found, i, rows, root + left, operation)
+            merge(result, i, rows, root + left, operation)
             left += 1
         if right & 1:
             right -= 1
-            merge(found, i, rows, root + right, operation)
+            merge(result, i, rows, root + right, operation)
         left >>= 1
         right >>= 1
 
 
 @compiled
 def _lookup(spans: Spans, operation: Operation, rings: Rings) -> Int64s:
-    found = np.zeros((len(spans.group), rings.rows.shape[1]), np.int64)
+    result = np.zeros((len(spans.group), rings.rows.shape[1]), np.int64)
     for i in range(len(spans.group)):
         if spans.begin[i] < spans.end[i]:
-            lookup_one(spans.group[i], spans.begin[i], spans.end[i], operation, rings, found, i)
-    return found
+            lookup_one(spans.group[i], spans.begin[i], spans.end[i], operation, rings, result, i)
+    return result
 
 
 @compiled

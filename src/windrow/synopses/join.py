@@ -111,8 +111,8 @@ class JoinSynopsis:
         if bool((np.abs(first - second) > self.difference).any()):
             what = f"two windows differ by more than {self.difference} slices"
             raise WindrowError(what, "keep a synopsis with a larger difference")
-        found = _lookup(group, first, second, self._operation, self._slices)
-        return self.aggregate.finish(Words(self.layout, np.asarray(found)))
+        result = _lookup(group, first, second, self._operation, self._slices)
+        return self.aggregate.finish(Words(self.layout, np.asarray(result)))
 
     def converted(self, form: JoinSynopsisForm) -> JoinSynopsis:
         """The same slices, with something else above them."""
@@ -221,13 +221,13 @@ def _read_head(piece: Piece) -> tuple[int, Layout]:
 def _insert(group: Int64s, first: Int64s, second: Int64s, added: Int64s, operation: Operation, slices: Slices) -> None:
     each, mask, difference = 1 + 2 * slices.difference, slices.size - 1, slices.difference
     for i in range(len(group)):
-        older, apart = min(first[i], second[i]), abs(first[i] - second[i])
+        older, distance = min(first[i], second[i]), abs(first[i] - second[i])
         if older < slices.end - slices.longest:
             continue
         own, place = slices.cells[group[i]], older & mask
         merge(own, place * each, added, i, operation)
         side = 0 if first[i] < second[i] else difference
-        for c in range(1, min(apart, difference) + 1):
+        for c in range(1, min(distance, difference) + 1):
             merge(own, place * each + side + c, added, i, operation)
         upper = slices.above[group[i]]
         if slices.form == _INTERVAL:
@@ -243,7 +243,7 @@ def _insert(group: Int64s, first: Int64s, second: Int64s, added: Int64s, operati
 @compiled
 def _lookup(group: Int64s, first: Int64s, second: Int64s, operation: Operation, slices: Slices) -> Int64s:
     each, mask, end = 1 + 2 * slices.difference, slices.size - 1, slices.end
-    found = np.zeros((len(group), slices.cells.shape[2]), np.int64)
+    result = np.zeros((len(group), slices.cells.shape[2]), np.int64)
     for i in range(len(group)):
         if group[i] >= len(slices.cells):
             continue
@@ -251,32 +251,32 @@ def _lookup(group: Int64s, first: Int64s, second: Int64s, operation: Operation, 
         shorter, longer = min(first[i], second[i]), max(first[i], second[i])
         if slices.form == _BASIC:
             for slice in range(end - shorter, end):
-                merge(found, i, own, (slice & mask) * each, operation)
+                merge(result, i, own, (slice & mask) * each, operation)
         elif slices.form == _INTERVAL:
-            _merge_intervals(end - shorter, end, upper, slices.size, operation, found, i)
+            _merge_intervals(end - shorter, end, upper, slices.size, operation, result, i)
         else:
-            merge(found, i, upper, (end - 1) & mask, operation)
-            subtract(found, i, upper, (end - shorter - 1) & mask, operation.plain)
+            merge(result, i, upper, (end - 1) & mask, operation)
+            subtract(result, i, upper, (end - shorter - 1) & mask, operation.plain)
         # Beyond the shorter window: the tuple of the longer one is the older, the other within the shorter.
         side = slices.difference if first[i] < second[i] else 0
         for slice in range(end - longer, end - shorter):
-            merge(found, i, own, (slice & mask) * each + side + end - shorter - slice, operation)
-    return found
+            merge(result, i, own, (slice & mask) * each + side + end - shorter - slice, operation)
+    return result
 
 
 @compiled
 def _merge_intervals(
-    left: int, right: int, upper: Int64s, size: int, operation: Operation, found: Int64s, i: int
+    left: int, right: int, upper: Int64s, size: int, operation: Operation, result: Int64s, i: int
 ) -> None:
-    """The dyadic intervals that slices [left, right) are made of, into row i of `found`."""
+    """The dyadic intervals that slices [left, right) are made of, into row i of `result`."""
     level = 0
     while left < right:
         if left & 1:
-            merge(found, i, upper, node(0, size, level, left), operation)
+            merge(result, i, upper, node(0, size, level, left), operation)
             left += 1
         if right & 1:
             right -= 1
-            merge(found, i, upper, node(0, size, level, right), operation)
+            merge(result, i, upper, node(0, size, level, right), operation)
         left >>= 1
         right >>= 1
         level += 1

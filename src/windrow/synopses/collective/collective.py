@@ -54,8 +54,8 @@ class Collective(Parts):
 
     def _since(self, group: Int64s, begin: int) -> Int64s:
         begins = np.full(len(group), begin, np.int64)
-        (found,) = self.synopsis.lookup_by_time(group, begins, np.full(len(group), FOREVER))
-        return found.values.astype(np.int64)
+        (result,) = self.synopsis.lookup_by_time(group, begins, np.full(len(group), FOREVER))
+        return result.values.astype(np.int64)
 
     def parts(self) -> Mapping[str, Part]:
         return {"index": self.index, "synopsis": self.synopsis}

@@ -84,11 +84,11 @@ class CollectiveExtremes:
     def beyond(self, begin: int, threshold: int) -> Int64s:
         """The groups with a value above (of MIN: below) the threshold since `begin`, each once."""
         limit = threshold if self.largest else ~threshold
-        found = np.empty(len(self), np.int64)
+        result = np.empty(len(self), np.int64)
         waiting = np.empty(max(1, int(self.tally[2])), np.int64)
         leaf = int(np.searchsorted(self.edges, limit, side="right"))
-        count = _beyond(begin, limit, leaf, self.forest, waiting, found)
-        return np.sort(found[:count])
+        count = _beyond(begin, limit, leaf, self.forest, waiting, result)
+        return np.sort(result[:count])
 
     def expire_until(self, time: int) -> None:
         self._number += 1
@@ -274,8 +274,8 @@ def _insert(group: Int64s, time: Int64s, value: Int64s, edges: Int64s, groups: I
 
 
 @compiled
-def _beyond(begin: int, threshold: int, leaf: int, forest: Forest, waiting: Int64s, found: Int64s) -> int:
-    """Groups whose newest value above a threshold is not older, into `found`; how many there are."""
+def _beyond(begin: int, threshold: int, leaf: int, forest: Forest, waiting: Int64s, result: Int64s) -> int:
+    """Groups whose newest value above a threshold is not older, into `result`; how many there are."""
     elements, entries, roots, _ = forest
     count, node = 0, len(roots) // 2 + leaf
     while node > 0:
@@ -290,7 +290,7 @@ def _beyond(begin: int, threshold: int, leaf: int, forest: Forest, waiting: Int6
             if elements[element, _TIME] < begin:
                 continue
             if elements[element, _LOW] <= threshold < elements[element, _VALUE]:
-                found[count] = elements[element, _GROUP]
+                result[count] = elements[element, _GROUP]
                 count += 1
             for child in (entries[entry, _LEFT], entries[entry, _RIGHT]):
                 if child != 0:

@@ -37,11 +37,6 @@ _NEWEST = 1  # heaps before the first level: one of the newest elements, whateve
 LARGEST = 2**62  # of sums, so that distances do not overflow
 
 
-def levels_for(error: float) -> int:
-    """The smallest p with an ε that is not larger."""
-    return 1 if error >= 0.75 else max(2, int(np.ceil(2 / error - 2)))
-
-
 class CollectiveIndex:
     """Groups by how much they have had since; `p` levels of each size."""
 
@@ -83,26 +78,21 @@ class CollectiveIndex:
 
     def above(self, begin: int, threshold: int) -> Int64s:
         """Groups, all with more than the threshold since `begin` among them, and none with less than (1 - ε) of it."""
-        found = np.empty(len(self.length), np.int64)
-        count = above_one(begin, threshold, self.p, self.heaps, found)
-        return found[:count]
+        result = np.empty(len(self.length), np.int64)
+        count = above_one(begin, threshold, self.p, self.heaps, result)
+        return result[:count]
 
     def below(self, begin: int, threshold: int) -> Int64s:
         """Groups with elements since `begin`, all with less than the threshold among them."""
-        found = np.empty(len(self.length), np.int64)
+        result = np.empty(len(self.length), np.int64)
         level = _NEWEST + _first_level_from(threshold, self.p)
-        count = newer(0, begin, self.heaps, found)
-        alive = found[:count]
+        count = newer(0, begin, self.heaps, result)
+        alive = result[:count]
         if level >= len(self.used):
             return alive
         place = self.place[level, alive]
         low = alive[(place == ABSENT) | (self.time[level, place] < begin)]
         return np.asarray(low)
-
-    def stamp(self, group: int, level: int) -> int | None:
-        """The time that a level knows of a group (TSTAMP in the paper); levels are counted from 0."""
-        place = int(self.place[_NEWEST + level, group]) if _NEWEST + level < len(self.used) else ABSENT
-        return None if place == ABSENT else int(self.time[_NEWEST + level, place])
 
     def forget(self, group: Int64s) -> None:
         """Let go of groups, so that their numbers may be given to others."""
@@ -209,7 +199,7 @@ def _insert(group: Int64s, time: Int64s, weight: Int64s, p: int, length: Int64s,
 
 
 @compiled
-def above_one(begin: int, threshold: int, p: int, heaps: LevelHeaps, found: Int64s) -> int:
-    """Candidates for more than a threshold, into `found`; how many there are."""
+def above_one(begin: int, threshold: int, p: int, heaps: LevelHeaps, result: Int64s) -> int:
+    """Candidates for more than a threshold, into `result`; how many there are."""
     level = _NEWEST + _last_level_within(threshold + 1, p)
-    return newer(level, begin, heaps, found) if level < len(heaps.used) else 0
+    return newer(level, begin, heaps, result) if level < len(heaps.used) else 0

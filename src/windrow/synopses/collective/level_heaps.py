@@ -37,7 +37,7 @@ def set_time(level: int, g: int, when: int, heaps: LevelHeaps) -> None:
 
 
 @compiled
-def newer(level: int, begin: int, heaps: LevelHeaps, found: Int64s) -> int:
+def newer(level: int, begin: int, heaps: LevelHeaps, result: Int64s) -> int:
     """The groups of a level that are not older, from the top of its heap down; how many there are."""
     group, time, used = heaps.group, heaps.time, heaps.used
     waiting = np.empty(128, np.int64)
@@ -49,7 +49,7 @@ def newer(level: int, begin: int, heaps: LevelHeaps, found: Int64s) -> int:
         depth -= 1
         place = waiting[depth]
         while place < used[level] and time[level, place] >= begin:
-            found[count] = group[level, place]
+            result[count] = group[level, place]
             count += 1
             waiting[depth] = 2 * place + 2
             depth += 1

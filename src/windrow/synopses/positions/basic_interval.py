@@ -24,9 +24,9 @@ class BasicInterval(WordSynopsis):
     def _lookup_rows(self, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
         """In one pass for all windows of a group that end together, from the youngest position to the oldest."""
         order = np.lexsort((-spans.begin, -spans.end, spans.group))
-        found = np.empty((len(order), rings.rows.shape[1]), np.int64)
-        found[order] = _lookup(Spans(*(column[order] for column in spans)), operation, rings)
-        return found
+        result = np.empty((len(order), rings.rows.shape[1]), np.int64)
+        result[order] = _lookup(Spans(*(column[order] for column in spans)), operation, rings)
+        return result
 
     def _roll_rows(self, arrivals: Arrivals, rows: Int64s, spans: Spans, operation: Operation, rings: Rings) -> Int64s:
         """Every span ends with another element: no pass is shared."""
@@ -41,31 +41,31 @@ class BasicInterval(WordSynopsis):
 
 
 @inlined
-def lookup_one(g: int, begin: int, end: int, operation: Operation, rings: Rings, found: Int64s, i: int) -> None:
-    """Merge the aggregate of one span into row i of `found`, position by position."""
+def lookup_one(g: int, begin: int, end: int, operation: Operation, rings: Rings, result: Int64s, i: int) -> None:
+    """Merge the aggregate of one span into row i of `result`, position by position."""
     base, mask, rows = rings.offset[g], rings.size[g] - 1, rings.rows
     if are_narrow(rows, operation):
-        count, word = found[i, 0], found[i, 1]
+        count, word = result[i, 0], result[i, 1]
         for p in range(begin, end):
             row = base + (p & mask)
             count, word = merged(count, word, rows[row, 0], rows[row, 1], operation.kind)
-        found[i, 0], found[i, 1] = count, word
+        result[i, 0], result[i, 1] = count, word
         return
     for p in range(begin, end):
-        merge(found, i, rows, base + (p & mask), operation)
+        merge(result, i, rows, base + (p & mask), operation)
 
 
 @compiled
 def _lookup(spans: Spans, operation: Operation, rings: Rings) -> Int64s:
     group, begin, end = spans
-    found = np.zeros((len(group), rings.rows.shape[1]), np.int64)
+    result = np.zeros((len(group), rings.rows.shape[1]), np.int64)
     for i in range(len(group)):
         end_of_rest = end[i]
         if i > 0 and group[i] == group[i - 1] and end[i] == end[i - 1] and begin[i - 1] < end[i - 1]:
-            found[i] = found[i - 1]
+            result[i] = result[i - 1]
             end_of_rest = begin[i - 1]
-        lookup_one(group[i], begin[i], end_of_rest, operation, rings, found, i)
-    return found
+        lookup_one(group[i], begin[i], end_of_rest, operation, rings, result, i)
+    return result
 
 
 @inlined

@@ -223,8 +223,8 @@ def single(spans: Spans) -> Spans:
 def places(spans: Spans, offset: Int64s, size: Int64s) -> Int64s:
     """Where rings have the positions of spans, one after the other."""
     group, position, _ = single(spans)
-    found: Int64s = offset[group] + (position & (size[group] - 1))
-    return found
+    result: Int64s = offset[group] + (position & (size[group] - 1))
+    return result
 
 
 def levelled(moves: RingMoves, used: int) -> tuple[Int64s, int]:

@@ -61,12 +61,12 @@ def covering(begin: int, end: int) -> list[tuple[int, int]]:
 
 
 @inlined
-def lookup_one(g: int, begin: int, end: int, operation: Operation, rings: Rings, found: Int64s, i: int) -> None:
-    """Merge the aggregate of one span into row i of `found`: from both ends inwards, a level at a time."""
+def lookup_one(g: int, begin: int, end: int, operation: Operation, rings: Rings, result: Int64s, i: int) -> None:
+    """Merge the aggregate of one span into row i of `result`: from both ends inwards, a level at a time."""
     level, left, right = 0, begin, end
     offset, size, rows = rings.offset[g], rings.size[g], rings.rows
     if are_narrow(rows, operation):
-        count, word = found[i, 0], found[i, 1]
+        count, word = result[i, 0], result[i, 1]
         while left < right:
             if left & 1:
                 row = node(offset, size, level, left)
@@ -75,23 +75,23 @@ def lookup_one(g: int, begin: int, end: int, operation: Operation, rings: Rings,
                 row = node(offset, size, level, right - 1)
                 count, word = merged(count, word, rows[row, 0], rows[row, 1], operation.kind)
             left, right, level = (left + 1) >> 1, right >> 1, level + 1
-        found[i, 0], found[i, 1] = count, word
+        result[i, 0], result[i, 1] = count, word
         return
     while left < right:
         if left & 1:
-            merge(found, i, rows, node(offset, size, level, left), operation)
+            merge(result, i, rows, node(offset, size, level, left), operation)
         if right & 1:
-            merge(found, i, rows, node(offset, size, level, right - 1), operation)
+            merge(result, i, rows, node(offset, size, level, right - 1), operation)
         left, right, level = (left + 1) >> 1, right >> 1, level + 1
 
 
 @compiled
 def _lookup(spans: Spans, operation: Operation, rings: Rings) -> Int64s:
-    found = np.zeros((len(spans.group), rings.rows.shape[1]), np.int64)
+    result = np.zeros((len(spans.group), rings.rows.shape[1]), np.int64)
     for i in range(len(spans.group)):
         if spans.begin[i] < spans.end[i]:
-            lookup_one(spans.group[i], spans.begin[i], spans.end[i], operation, rings, found, i)
-    return found
+            lookup_one(spans.group[i], spans.begin[i], spans.end[i], operation, rings, result, i)
+    return result
 
 
 @inlined

@@ -66,30 +66,30 @@ def _row(start: int, size: int, level: int, position: int) -> int:
 
 
 @inlined
-def lookup_one(g: int, begin: int, end: int, operation: Operation, rings: Rings, found: Int64s, i: int) -> None:
-    """Merge the aggregate of one span into row i of `found`."""
+def lookup_one(g: int, begin: int, end: int, operation: Operation, rings: Rings, result: Int64s, i: int) -> None:
+    """Merge the aggregate of one span into row i of `result`."""
     start, size, rows, last = rings.offset[g], rings.size[g], rings.rows, end - 1
     highest = min(begin ^ last, size)  # a span of a ring has at most one landmark that is a whole ring from others
     level = math.frexp(float(highest))[1] - 1 if highest > 0 else 0
     before, behind = _row(start, size, level, begin), _row(start, size, level, last)
     if are_narrow(rows, operation):
-        count, word = merged(found[i, 0], found[i, 1], rows[before, 0], rows[before, 1], operation.kind)
+        count, word = merged(result[i, 0], result[i, 1], rows[before, 0], rows[before, 1], operation.kind)
         if begin < last:
             count, word = merged(count, word, rows[behind, 0], rows[behind, 1], operation.kind)
-        found[i, 0], found[i, 1] = count, word
+        result[i, 0], result[i, 1] = count, word
         return
-    merge(found, i, rows, before, operation)
+    merge(result, i, rows, before, operation)
     if begin < last:
-        merge(found, i, rows, behind, operation)
+        merge(result, i, rows, behind, operation)
 
 
 @compiled
 def _lookup(spans: Spans, operation: Operation, rings: Rings) -> Int64s:
-    found = np.zeros((len(spans.group), rings.rows.shape[1]), np.int64)
+    result = np.zeros((len(spans.group), rings.rows.shape[1]), np.int64)
     for i in range(len(spans.group)):
         if spans.begin[i] < spans.end[i]:
-            lookup_one(spans.group[i], spans.begin[i], spans.end[i], operation, rings, found, i)
-    return found
+            lookup_one(spans.group[i], spans.begin[i], spans.end[i], operation, rings, result, i)
+    return result
 
 
 @inlined

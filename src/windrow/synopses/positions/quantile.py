@@ -86,7 +86,7 @@ class Quantile(Synopsis):
         """The middle element, or the mean of the two in the middle, as DOUBLE."""
         counts = self.counts(elements, spans)
         middle = [self.ranked(elements, spans, np.maximum((counts + more) // 2, 1)) for more in (1, 2)]
-        low, high = (self._column(found, counts > 0).values.astype(np.float64) for found in middle)
+        low, high = (self._column(result, counts > 0).values.astype(np.float64) for result in middle)
         scale = 10.0**self._type.scale if isinstance(self._type, DecimalType) else 1.0
         with np.errstate(invalid="ignore"):
             mean = np.where(low == high, low, low / 2 + high / 2)
@@ -178,13 +178,13 @@ def _insert(arrivals: Arrivals, keys: Int64s, valid: Bools, runs: Runs) -> None:
 @compiled
 def _counts(spans: Spans, runs: Runs) -> Int64s:
     group, begin, end = spans
-    found = np.zeros(len(group), np.int64)
+    result = np.zeros(len(group), np.int64)
     for i in range(len(group)):
         if begin[i] < end[i]:
             base, mask = runs.offset[group[i]], runs.size[group[i]] - 1
             nulls = runs.nulls[base + (end[i] & mask)] - runs.nulls[base + (begin[i] & mask)]
-            found[i] = end[i] - begin[i] - nulls
-    return found
+            result[i] = end[i] - begin[i] - nulls
+    return result
 
 
 @compiled
@@ -250,11 +250,11 @@ def rank_one(g: int, begin: int, end: int, rank: int, runs: Runs, room: Room) ->
 
 @compiled
 def _ranked(spans: Spans, rank: Int64s, runs: Runs) -> Int64s:
-    found, room = np.zeros(len(rank), np.int64), empty_room()
+    result, room = np.zeros(len(rank), np.int64), empty_room()
     for i in range(len(rank)):
         if spans.begin[i] < spans.end[i]:
-            found[i] = rank_one(spans.group[i], spans.begin[i], spans.end[i], rank[i], runs, room)
-    return found
+            result[i] = rank_one(spans.group[i], spans.begin[i], spans.end[i], rank[i], runs, room)
+    return result
 
 
 @compiled

@@ -50,22 +50,22 @@ class Running(WordSynopsis):
 
 
 @inlined
-def lookup_one(g: int, begin: int, end: int, operation: Operation, rings: Rings, found: Int64s, i: int) -> None:
-    """The aggregate of one span, into row i of `found`."""
+def lookup_one(g: int, begin: int, end: int, operation: Operation, rings: Rings, result: Int64s, i: int) -> None:
+    """The aggregate of one span, into row i of `result`."""
     base, mask, rows = rings.offset[g], rings.size[g] - 1, rings.rows
     upper, lower = base + (end & mask), base + (begin & mask)
-    for word in range(found.shape[1]):
-        found[i, word] = rows[upper, word]
-    subtract(found, i, rows, lower, operation.plain)
+    for word in range(result.shape[1]):
+        result[i, word] = rows[upper, word]
+    subtract(result, i, rows, lower, operation.plain)
 
 
 @compiled
 def _lookup(spans: Spans, operation: Operation, rings: Rings) -> Int64s:
-    found = np.zeros((len(spans.group), rings.rows.shape[1]), np.int64)
+    result = np.zeros((len(spans.group), rings.rows.shape[1]), np.int64)
     for i in range(len(spans.group)):
         if spans.begin[i] < spans.end[i]:
-            lookup_one(spans.group[i], spans.begin[i], spans.end[i], operation, rings, found, i)
-    return found
+            lookup_one(spans.group[i], spans.begin[i], spans.end[i], operation, rings, result, i)
+    return result
 
 
 @inlined
@@ -90,11 +90,11 @@ def _roll_narrow(spans: Spans, added: Int64s, rings: Rings) -> Int64s:
     """Elements of a count and one word, and the aggregate of a span that ends with each."""
     group, begin, end = spans
     offset, size, rows = rings.offset, rings.size, rings.rows
-    found = np.empty((len(group), 2), np.int64)
+    result = np.empty((len(group), 2), np.int64)
     for i in range(len(group)):
         base, mask = offset[group[i]], size[group[i]] - 1
         upper, newest, lower = base + (end[i] & mask), base + ((end[i] - 1) & mask), base + (begin[i] & mask)
         for word in range(2):
             rows[upper, word] = rows[newest, word] + added[i, word]
-            found[i, word] = rows[upper, word] - rows[lower, word]
-    return found
+            result[i, word] = rows[upper, word] - rows[lower, word]
+    return result

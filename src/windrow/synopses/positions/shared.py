@@ -73,13 +73,13 @@ class SharedSynopsis:
         spans = self.elements.ending_with(arrivals, time, length)
         given = {id(column): column for columns in values for column in columns}
         taken = {which: column.take(order) for which, column in given.items()}
-        found = [
+        result = [
             synopsis.roll(self.elements, arrivals, tuple(taken[id(column)] for column in columns), spans)
             for synopsis, columns in zip(self.synopses, values, strict=True)
         ]
         if len(time):
             self.elements.expire_before(spans, int(time.max()) - length + 1)
-        return [column.take(back) for column in found]
+        return [column.take(back) for column in result]
 
     def expire_until(self, time: int) -> None:
         """Windows that begin before `time` are not asked for any more."""
@@ -201,8 +201,8 @@ class SharedSynopsis:
         elements = self.elements
         elements.reserve_groups(int(group.max()) + 1 if len(group) else 0)
         # Between two pieces elements may have come and gone, and with them all that was before.
-        apart = elements.next[spans.group] != spans.begin
-        elements.start_at(spans.group[apart], spans.begin[apart])
+        has_gap = elements.next[spans.group] != spans.begin
+        elements.start_at(spans.group[has_gap], spans.begin[has_gap])
         arrivals = self._arrivals(group, arrays["time"])
         for number, synopsis in enumerate(self.synopses):
             mark = f"{number} "

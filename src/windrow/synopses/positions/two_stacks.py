@@ -74,19 +74,19 @@ class TwoStacks(WordSynopsis):
 
 
 @inlined
-def lookup_one(g: int, begin: int, end: int, operation: Operation, stacks: Stacks, found: Int64s, i: int) -> None:
-    """Merge the aggregate of [begin, end) into row i of `found`."""
+def lookup_one(g: int, begin: int, end: int, operation: Operation, stacks: Stacks, result: Int64s, i: int) -> None:
+    """Merge the aggregate of [begin, end) into row i of `result`."""
     first, next = stacks.first[g], stacks.next[g]
     # For a window of a small part of what is stored it is not worth while to make everything the front.
     if end == next and begin >= stacks.middle[g] and 2 * (begin - first) <= end - first:
         turn(g, first, end, operation, stacks)
     base, mask = stacks.offset[g], stacks.size[g] - 1
     if end == next and begin < stacks.middle[g]:
-        merge(found, i, stacks.rows, 2 * (base + (begin & mask)) + 1, operation)
-        merge(found, i, stacks.back, g, operation)
+        merge(result, i, stacks.rows, 2 * (base + (begin & mask)) + 1, operation)
+        merge(result, i, stacks.back, g, operation)
     else:
         for p in range(begin, end):
-            merge(found, i, stacks.rows, 2 * (base + (p & mask)), operation)
+            merge(result, i, stacks.rows, 2 * (base + (p & mask)), operation)
 
 
 @compiled
@@ -130,26 +130,26 @@ def _insert(arrivals: Arrivals, added: Int64s, operation: Operation, stacks: Sta
 
 @compiled
 def _lookup(spans: Spans, operation: Operation, stacks: Stacks) -> Int64s:
-    found = np.zeros((len(spans.group), stacks.rows.shape[1]), np.int64)
+    result = np.zeros((len(spans.group), stacks.rows.shape[1]), np.int64)
     for i in range(len(spans.group)):
         if spans.begin[i] < spans.end[i]:
-            lookup_one(spans.group[i], spans.begin[i], spans.end[i], operation, stacks, found, i)
-    return found
+            lookup_one(spans.group[i], spans.begin[i], spans.end[i], operation, stacks, result, i)
+    return result
 
 
 @compiled
 def _roll(spans: Spans, added: Int64s, operation: Operation, stacks: Stacks) -> Int64s:
     group, begin, end = spans
-    found = np.zeros((len(group), stacks.rows.shape[1]), np.int64)
+    result = np.zeros((len(group), stacks.rows.shape[1]), np.int64)
     for i in range(len(group)):
         g = group[i]
         insert_one(g, end[i] - 1, True, added, i, operation, stacks)
         if begin[i] >= stacks.middle[g]:
             turn(g, begin[i], end[i], operation, stacks)
         oldest = stacks.offset[g] + (begin[i] & (stacks.size[g] - 1))
-        merge(found, i, stacks.rows, 2 * oldest + 1, operation)
-        merge(found, i, stacks.back, g, operation)
-    return found
+        merge(result, i, stacks.rows, 2 * oldest + 1, operation)
+        merge(result, i, stacks.back, g, operation)
+    return result
 
 
 @compiled
@@ -157,7 +157,7 @@ def _roll_narrow(spans: Spans, added: Int64s, kind: int, stacks: Stacks) -> Int6
     """The same for rows of a count and one word, which are not written before they are merged."""
     group, begin, end = spans
     offset, size, _, _, rows, middle, back = stacks
-    found = np.empty((len(group), 2), np.int64)
+    result = np.empty((len(group), 2), np.int64)
     for i in range(len(group)):
         g, newest = group[i], end[i] - 1
         base, mask = offset[g], size[g] - 1
@@ -176,5 +176,5 @@ def _roll_narrow(spans: Spans, added: Int64s, kind: int, stacks: Stacks) -> Int6
             back[g, 0], back[g, 1] = count, word
             row = 2 * (base + (begin[i] & mask)) + 1
             count, word = merged(count, word, rows[row, 0], rows[row, 1], kind)
-        found[i, 0], found[i, 1] = count, word
-    return found
+        result[i, 0], result[i, 1] = count, word
+    return result

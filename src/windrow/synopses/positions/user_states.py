@@ -43,8 +43,8 @@ class IntervalStates(Synopsis):
 
     def lookup(self, elements: Elements, spans: Spans) -> Column:
         rows, which = _covering(spans, elements.offset, elements.size)
-        found, states = reduced(self._functions, self._states.take(rows), which)
-        return self._functions.finished(self._functions.absent(len(spans.group)).put(found, states))
+        result, states = reduced(self._functions, self._states.take(rows), which)
+        return self._functions.finished(self._functions.absent(len(spans.group)).put(result, states))
 
     def move(self, elements: Elements, moves: RingMoves) -> None:
         old, new = _moved(moves, elements.first, elements.next)

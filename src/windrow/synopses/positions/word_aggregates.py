@@ -24,7 +24,7 @@ Values = tuple[Column, ...]
 class WordAggregate:
     """`encode` takes columns and their length, `finish` the rows of windows.
 
-    Values are values, or partial results of slices (`operators.aggregates.partials`): of a sum of integers the sum
+    Elements are values, or partial results of slices (`aggregates.partials`): of a sum of integers the sum
     and the count of values, of doubles the sum in two parts and the count, of a count the count.
     """
 
@@ -47,16 +47,16 @@ class WordAggregate:
 def count(of_partials: bool = False) -> WordAggregate:
     """COUNT(*) and COUNT(x)."""
     encode = words.partial_counts if of_partials else words.counts
-    return WordAggregate("COUNT", words.COUNT_LAYOUT, encode, lambda found: Column(BIGINT, found.rows[:, 0].copy()))
+    return WordAggregate("COUNT", words.COUNT_LAYOUT, encode, lambda result: Column(BIGINT, result.rows[:, 0].copy()))
 
 
 def sum_of_integers(type: Type) -> WordAggregate:
     """SUM of integers or decimals; one that does not fit its type is null, and comes back when values have left."""
 
-    def finish(found: Words) -> Column:
-        if found.layout.limbs == 1 and type == BIGINT:
-            return column(type, found.rows[:, 1], found.rows[:, 0] > 0)
-        sums = _sums(found)
+    def finish(result: Words) -> Column:
+        if result.layout.limbs == 1 and type == BIGINT:
+            return column(type, result.rows[:, 1], result.rows[:, 0] > 0)
+        sums = _sums(result)
         total, fits = sums.as_type(type)
         return column(type, total, fits & (sums.values > 0))
 
@@ -64,11 +64,11 @@ def sum_of_integers(type: Type) -> WordAggregate:
 
 
 def average_of_integers() -> WordAggregate:
-    def finish(found: Words) -> Column:
-        if found.layout.limbs == 1:
-            values = found.rows[:, 0]
-            return column(DOUBLE, found.rows[:, 1] / np.maximum(values, 1), values > 0)
-        return integer_averages(_sums(found))
+    def finish(result: Words) -> Column:
+        if result.layout.limbs == 1:
+            values = result.rows[:, 0]
+            return column(DOUBLE, result.rows[:, 1] / np.maximum(values, 1), values > 0)
+        return integer_averages(_sums(result))
 
     return WordAggregate("AVG", Layout(words.ADD, 1, 1), words.integers, finish)
 
@@ -76,23 +76,23 @@ def average_of_integers() -> WordAggregate:
 def average_of_decimals(argument: DecimalType, type: DecimalType) -> WordAggregate:
     digits = type.scale - argument.scale
     return WordAggregate(
-        "AVG", Layout(words.ADD, 1, 1), words.integers, lambda found: decimal_averages(_sums(found), digits, type)
+        "AVG", Layout(words.ADD, 1, 1), words.integers, lambda result: decimal_averages(_sums(result), digits, type)
     )
 
 
 def sum_of_doubles() -> WordAggregate:
     """SUM of FLOAT or DOUBLE: the exact sum, rounded once."""
 
-    def finish(found: Words) -> Column:
-        return column(DOUBLE, words.as_doubles(found.rows, found.layout), found.rows[:, 0] > 0)
+    def finish(result: Words) -> Column:
+        return column(DOUBLE, words.as_doubles(result.rows, result.layout), result.rows[:, 0] > 0)
 
     return WordAggregate("SUM", Layout(words.ADD, 1, 0), words.doubles, finish)
 
 
 def average_of_doubles() -> WordAggregate:
-    def finish(found: Words) -> Column:
-        values = found.rows[:, 0]
-        total = words.as_doubles(found.rows, found.layout)
+    def finish(result: Words) -> Column:
+        values = result.rows[:, 0]
+        total = words.as_doubles(result.rows, result.layout)
         return column(DOUBLE, total / np.maximum(values, 1), values > 0)
 
     return WordAggregate("AVG", Layout(words.ADD, 1, 0), words.doubles, finish)
@@ -110,9 +110,9 @@ def _extremum(name: str, operation: int, type: Type, dictionary: Dictionary | No
     """The dictionary is that of the strings, and given for nothing else."""
     like = Column(type, np.zeros(0, dtype_of(type)), None, dictionary)
 
-    def finish(found: Words) -> Column:
-        keys = [np.ascontiguousarray(found.rows[:, word]) for word in range(1, found.rows.shape[1])]
-        return column_like(like, keys, found.rows[:, 0] > 0)
+    def finish(result: Words) -> Column:
+        keys = [np.ascontiguousarray(result.rows[:, word]) for word in range(1, result.rows.shape[1])]
+        return column_like(like, keys, result.rows[:, 0] > 0)
 
     limbs = 2 if dtype_of(type) == WIDE else 1
     return WordAggregate(
@@ -120,5 +120,5 @@ def _extremum(name: str, operation: int, type: Type, dictionary: Dictionary | No
     )
 
 
-def _sums(found: Words) -> IntegerTotals:
-    return IntegerTotals(words.as_limbs(found.rows, found.layout), found.rows[:, 0])
+def _sums(result: Words) -> IntegerTotals:
+    return IntegerTotals(words.as_limbs(result.rows, result.layout), result.rows[:, 0])

@@ -44,8 +44,8 @@ class WordSynopsis(Synopsis):
     def roll(self, elements: Elements, arrivals: Arrivals, values: tuple[Column, ...], spans: Spans) -> Column:
         """Take elements in, and look up for each of them a span that ends with it."""
         rows = self._fitting(elements, self.aggregate.encode(values, len(arrivals.group)))
-        found = self._roll_rows(arrivals, rows, spans, self.operation, self.rings(elements))
-        return self.aggregate.finish(Words(self.layout, found))
+        result = self._roll_rows(arrivals, rows, spans, self.operation, self.rings(elements))
+        return self.aggregate.finish(Words(self.layout, result))
 
     def move(self, elements: Elements, moves: RingMoves) -> None:
         """Follow rings to their new places."""

@@ -1,11 +1,11 @@
-"""Partial results as rows of 64-bit words: what synopses keep of built-in aggregates, and how two are put together.
+"""Partial results as rows of 64-bit words: what synopses keep of built-in aggregates, and how two are merged.
 
 A row begins with a count of values, so that the absence of any is seen. What follows is for
 
 - sums: one number in two's complement, the lowest limb first. It is a whole number of units, the unit of floating-point
   numbers being a power of two that all of them are multiples of, so that sums are exact. Sums are kept modulo what the
   limbs hold: a running sum may pass through that bound and the difference of two is still right, as long as the sum of
-  the window itself fits, for which 32 bits are spare. Infinities and NaN are counted apart, in words before the number.
+  the window itself fits, for which 32 bits are spare. Infinities and NaN are counted in words before the number.
 - extremes: the value as words in the order of values (`order_words`), or the code of a string.
 
 `Layout` says which words there are. It widens when values come that need more, never the other way.
@@ -299,19 +299,19 @@ def _add_doubles(whole: Int64s, exponent: Int64s, special: Int64s, lowest: int, 
 
 @compiled
 def _rounded(rows: Int64s, plain: int, lowest: int) -> Floats:
-    found = np.zeros(len(rows), np.float64)
+    result = np.zeros(len(rows), np.float64)
     number = np.zeros(rows.shape[1], np.uint64)
     for i in range(len(rows)):
         if plain == _SPECIAL and (rows[i, 1] > 0 or rows[i, 2] > 0 or rows[i, 3] > 0):
-            found[i] = np.inf if rows[i, 1] > 0 else -np.inf
+            result[i] = np.inf if rows[i, 1] > 0 else -np.inf
             if rows[i, 3] > 0 or (rows[i, 1] > 0 and rows[i, 2] > 0):
-                found[i] = np.nan
+                result[i] = np.nan
         elif rows.shape[1] > plain:
             is_negative = _absolute(rows, i, plain, number)
-            found[i] = _nearest(number, plain, lowest)
+            result[i] = _nearest(number, plain, lowest)
             if is_negative:
-                found[i] = -found[i]
-    return found
+                result[i] = -result[i]
+    return result
 
 
 @compiled

@@ -75,12 +75,12 @@ class HistogramSketch(Parts):
         return np.where(refused, 0, weight)
 
     def lookup(self, group: Int64s, begin: Int64s, now: int) -> Column:
-        found = self._buckets.lookup(group, begin).value
+        result = self._buckets.lookup(group, begin).value
         if not self._sums:
-            return Column(self._type, found)
+            return Column(self._type, result)
         self._refused.reserve(int(group.max()) + 1 if len(group) else 0)
         refused = self._refused["seen"][group] & (self._refused["time"][group] >= begin)
-        return column(self._type, found, ~refused)
+        return column(self._type, result, ~refused)
 
     def expire_until(self, time: int) -> None:
         self._buckets.expire_until(time)
@@ -118,11 +118,13 @@ class DecayedSketch:
         self._groups.insert(group[valid], time[valid], numbers)
 
     def lookup(self, group: Int64s, begin: Int64s, now: int) -> Column:
-        found = self._groups.lookup(group, now)
-        some = found.weight > 0
+        result = self._groups.lookup(group, now)
+        some = result.weight > 0
         if self._which is DecayedKind.COUNT:
-            return Column(DOUBLE, found.weight)
-        return column(DOUBLE, np.where(some, found.sum if self._which is DecayedKind.SUM else found.average, 0.0), some)
+            return Column(DOUBLE, result.weight)
+        return column(
+            DOUBLE, np.where(some, result.sum if self._which is DecayedKind.SUM else result.average, 0.0), some
+        )
 
     def expire_until(self, time: int) -> None:
         """What fades does not end."""
