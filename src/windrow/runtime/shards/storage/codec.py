@@ -12,6 +12,7 @@ import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
+from types import NoneType
 from typing import Any
 
 import cloudpickle
@@ -25,8 +26,13 @@ _DICTIONARY = "dictionary"  # of the shard, which is written beside its state
 _AGGREGATE = "aggregate "  # one of the user's own, by its name: it is one thing, wherever it is called
 
 
+_PLAIN = frozenset((int, str, float, bytes, bool, tuple, list, dict, NoneType))  # most of what there is
+
+
 def _persistent_id(value: object) -> str | None:
     """What stands for a class of ours, an aggregate of the user's own, or the dictionary of a shard."""
+    if type(value) in _PLAIN:
+        return None
     if isinstance(value, type):
         return names().get(value)
     if isinstance(value, UserAggregate):
@@ -51,10 +57,10 @@ class _RecordPickler(pickle.Pickler):
     """For what consists of classes of ours alone."""
 
     def persistent_id(self, value: Any) -> str | None:
-        found = _persistent_id(value)
-        is_ours = isinstance(value, type) and value.__module__.startswith(_OURS)
-        assert found is not None or not is_ours, f"{value} has no stable name"
-        return found
+        name = _persistent_id(value)
+        if name is None and isinstance(value, type):
+            assert not value.__module__.startswith(_OURS), f"{value} has no stable name"
+        return name
 
     def reducer_override(self, value: Any) -> Any:
         return _by_fields(value)
@@ -80,15 +86,17 @@ class _Unpickler(pickle.Unpickler):
         buffers: list[memoryview] | None = None,
     ) -> None:
         super().__init__(io.BytesIO(content), buffers=buffers or ())
+        self._classes = classes()
         self._aggregates = aggregates
         self._dictionary = dictionary
 
     def persistent_load(self, name: Any) -> object:
+        kind = self._classes.get(name)
+        if kind is not None:
+            return kind
         if name == _DICTIONARY:
             return self._dictionary
-        if name.startswith(_AGGREGATE):
-            return self._aggregates[name.removeprefix(_AGGREGATE)]
-        return classes()[name]
+        return self._aggregates[name.removeprefix(_AGGREGATE)]
 
 
 def encoded(record: object) -> bytes:
