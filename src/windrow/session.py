@@ -210,7 +210,7 @@ class Session:
     def explain_query(self, name: str | None, bound: Node) -> Explanation:
         """How a query runs, or will when it starts."""
         key, spread = (name or "").lower(), self._distribution
-        query = self._running(key) or self._prepared([self.starting(key, bound)])[key]
+        query = self._running(key) or _prepared(self, [self.starting(key, bound)])[key]
         plan, today = query.plans[key], self._optimize(bound)
         return explain(
             plan,
@@ -240,10 +240,6 @@ class Session:
         settings = Settings(is_optimized, catalog.synopsis_memory, is_sharded)
         return prepare(queries, settings, catalog.statistics, synopses)
 
-    def _prepared(self, queries: Sequence[StartingQuery]) -> dict[str, PreparedQuery]:
-        plans = self.prepare(queries)
-        return {query.name: PreparedQuery(plans, query.optimized, query.strategy) for query in queries}
-
     def _planned(self, name: str) -> PreparedQuery | None:
         """A query of the catalog, as it would run if all of them started together."""
         if not self._planned_queries:
@@ -251,7 +247,7 @@ class Session:
             queries = (self.starting(name, plan) for name, plan in entries.items() if plan is not None)
             strategies = self._strategies
             known = [replace(query, strategy=strategies.get(query.name, query.strategy)) for query in queries]
-            self._planned_queries = self._prepared(known)
+            self._planned_queries = _prepared(self, known)
         return self._planned_queries.get(name)
 
     def optimized(self, plan: Node) -> Node:
@@ -285,6 +281,12 @@ def _query_of(statement: Statement) -> tuple[str | None, Node] | None:
     if isinstance(statement, Create) and isinstance(statement.entry, QueryEntry) and statement.entry.plan:
         return statement.entry.name, statement.entry.plan
     return None
+
+
+def _prepared(session: Session, queries: Sequence[StartingQuery]) -> dict[str, PreparedQuery]:
+    """Queries that start together, as they will run."""
+    plans = session.prepare(queries)
+    return {query.name: PreparedQuery(plans, query.optimized, query.strategy) for query in queries}
 
 
 def _alternatives(today: Optimized, running: Node) -> Iterator[Alternative]:

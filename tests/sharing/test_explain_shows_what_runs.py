@@ -23,6 +23,11 @@ from windrow.session import Session
 
 Shape = tuple[str, str, tuple[Any, ...]]
 PERIODIC = "SELECT b, SUM(a) AS n FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY b"
+INTERNAL = (
+    "SELECT s.a, t.b FROM s [RANGE 5 SECONDS INTERNAL], t [RANGE 9 SECONDS] WHERE s.a = t.a",
+    "SELECT s.a FROM s [ROWS 5 INTERNAL], t [ROWS 9] WHERE s.a = t.a",
+    "SELECT WSTREAM [ROWS 4] s.a FROM s [RANGE 5 SECONDS INTERNAL] WHERE s.a IN (SELECT a FROM t [ROWS 9])",
+)
 LOOKED_UP = (
     "SELECT b, SUM(v) AS x FROM s [RANGE 30 SECONDS] GROUP BY b",
     "SELECT b, SUM(v) AS x, MIN(v) AS y FROM s [RANGE 60 SECONDS] GROUP BY b",
@@ -66,6 +71,7 @@ def workloads(draw: st.DrawFn) -> str:
     """Statements: settings, then queries of which some are looked up."""
     optimizer, strategy = draw(st.sampled_from(["on", "on", "off"])), draw(st.sampled_from(["upa", "direct", "nt"]))
     texts = draw(st.lists(queries(), min_size=1, max_size=3)) + draw(st.lists(st.just(PERIODIC), max_size=1))
+    texts += draw(st.lists(st.sampled_from(INTERNAL), max_size=1))
     asked = draw(st.lists(st.sampled_from(LOOKED_UP), max_size=2, unique=True))
     created = [f"CREATE QUERY q{number} AS {text}" for number, text in enumerate(texts)]
     created += [f"CREATE QUERY l{number} AS {text} REFRESH ON LOOKUP" for number, text in enumerate(asked)]
@@ -101,8 +107,8 @@ def test_what_is_lowered_is_what_is_shown() -> None:
     engine = LocalEngine()
     engine.sql(DECLARATIONS)
     engine.query("SELECT b, FIRST(a) AS x FROM (SELECT ISTREAM a, b FROM s [RANGE 5 SECONDS]) [ROWS 3] AS q GROUP BY b")
-    engine.query("SELECT s.a, t.b FROM s [RANGE 5 SECONDS INTERNAL], t [RANGE 9 SECONDS] WHERE s.a = t.a")
-    engine.query("SELECT s.a FROM s [ROWS 5 INTERNAL], t [ROWS 9] WHERE s.a = t.a")
+    for text in INTERNAL:
+        engine.query(text)
     engine.query(PERIODIC)
     started(engine)
     planned = {type(node) for plan in engine._dataflow.plans.values() for node in plan.walk()}

@@ -95,7 +95,7 @@ def _synopsis(key: _IndexKey, members: Sequence[_Query], statistics: Statistics)
     is_used, compared = is_indexed(rate, questions, number, sum(SECOND / query.slide for query in windows))
     if not is_used:
         return None
-    named = tuple(NamedAggregate(f"kept{place}", call) for place, call in enumerate(calls))
+    named = tuple(NamedAggregate(f"aggregate{place}", call) for place, call in enumerate(calls))
     names = {one.call: one.name for one in named}
     widths = [max(1, int(rate / number * query.form.reach / SECOND)) for query in windows]
     load = Workload(rate, questions * number, tuple(widths), groups=int(number))
