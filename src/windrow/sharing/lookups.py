@@ -23,7 +23,14 @@ from windrow.plan.expressions import AggregateCall, Column, Expression, NamedAgg
 from windrow.plan.functions import conjunction
 from windrow.plan.nodes import Filter, Node
 from windrow.plan.rewrite import bottom_up, without_exchanges
-from windrow.plan.running_nodes import GroupSynopsis, JoinSynopsis, Threshold, WindowLookup, WindowSynopsis
+from windrow.plan.running_nodes import (
+    GroupSynopsis,
+    JoinSynopsis,
+    OnDemandLookup,
+    Threshold,
+    WindowLookup,
+    WindowSynopsis,
+)
 from windrow.plan.synopsis_kinds import SynopsisKind
 from windrow.plan.windows import Range, RangeAgo, Rows, Unbounded, Window
 from windrow.sharing.join_lookups import JoinQuery, covered_join, over_join_synopses
@@ -133,6 +140,13 @@ def over_running(plan: Node, start: int, synopses: Collection[GroupSynopsis]) ->
 def synopsis_below(plan: Node) -> GroupSynopsis:
     """The synopsis that a query is looked up in."""
     return next(node for node in plan.walk() if isinstance(node, GroupSynopsis))
+
+
+def is_over_running(plan: Node, start: int, synopses: Collection[GroupSynopsis]) -> bool:
+    """Whether a query is looked up in a synopsis that runs; one that is equal and starts with the query is another."""
+    lookup = next(node for node in plan.walk() if isinstance(node, OnDemandLookup))
+    is_later = isinstance(lookup, WindowLookup) and lookup.since is not None
+    return lookup.synopsis in synopses and (is_later or start == BEGINNING)
 
 
 def _is_of(query: _Query, synopsis: WindowSynopsis) -> bool:

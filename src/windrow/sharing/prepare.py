@@ -15,7 +15,7 @@ from windrow.plan.strategy import Strategy
 from windrow.sharing.exchanges import distributed, distributed_lookup
 from windrow.sharing.followed_parts import with_followed_parts
 from windrow.sharing.indexed_thresholds import with_indexed_thresholds
-from windrow.sharing.lookups import synopsis_below, with_lookups
+from windrow.sharing.lookups import is_over_running, with_lookups
 from windrow.sharing.row_times import with_row_times
 from windrow.sharing.shared_slices import with_shared_slices
 from windrow.sharing.slices import with_slices, with_summaries
@@ -63,7 +63,7 @@ def with_exchanges(plans: Plans, starting: Starting) -> Plans:
         plan = plans[query.name]
         if not query.is_looked_up:
             placed[query.name] = distributed(plan, query.strategy, query.upsert_key)
-        elif synopsis_below(plan) in starting.synopses:
+        elif is_over_running(plan, query.start, starting.synopses):
             placed[query.name] = plan
         else:
             placed[query.name] = distributed_lookup(plan, query.strategy)

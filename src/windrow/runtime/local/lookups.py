@@ -21,7 +21,7 @@ from windrow.runtime.lookups.held import Held, held_by
 from windrow.runtime.lookups.rechoosing import Rechoosing
 from windrow.runtime.lookups.rechoosing_joins import RechoosingJoin, rechoosing_of
 from windrow.session import Session
-from windrow.sharing.lookups import synopsis_below
+from windrow.sharing.lookups import is_over_running, synopsis_below
 from windrow.sharing.starting import StartingQuery
 
 
@@ -40,7 +40,7 @@ class Lookups:
         """A query takes part from the next step on, over a synopsis that is `running` or starts with it."""
         self._queries[query.name] = LookedUp(plan, self._dictionary)
         synopsis = synopsis_below(plan)
-        if synopsis in running:
+        if is_over_running(plan, query.start, running):
             self._dataflow.add_to(query.name, running[synopsis])
         else:
             self._dataflow.add(query.name, synopsis, query.start, query.strategy)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from windrow.catalog import QueryEntry
 from windrow.plan.nodes import Node, Stream
-from windrow.plan.running_nodes import WindowLookup
+from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.modes import Mode, default_mode
 from windrow.runtime.refreshes import refresh_slide
 from windrow.runtime.shards.running_plan import RunningQuery
 from windrow.runtime.sinks import sink_form
 from windrow.session import Session
-from windrow.sharing.lookups import synopsis_below
+from windrow.sharing.lookups import is_over_running, synopsis_below
 from windrow.sharing.starting import StartingQuery
 from windrow.units import BEGINNING
 
@@ -47,10 +47,7 @@ class QueryPlans:
             elif query.lookup is None:
                 yield replace(query, plan=plans[query.name.lower()])
             else:
-                lookup = plans[query.name.lower()]
-                synopsis = synopsis_below(lookup)
-                looking_up = replace(query, plan=synopsis, lookup=lookup)
-                yield _over(looking_up, synopses[synopsis]) if synopsis in synopses else looking_up
+                yield _over_synopsis(query, plans[query.name.lower()], synopses)
 
     def _starting_again(self, query: RunningQuery) -> StartingQuery:
         entry = self._session.catalog.get(query.name)
@@ -62,11 +59,13 @@ class QueryPlans:
         return self._session.starting(entry.name.lower(), entry.plan)
 
 
-def _over(query: RunningQuery, running: RunningQuery) -> RunningQuery:
-    """A query over a synopsis that runs, if it was planned so: one of its own from a later start may look the same."""
-    assert query.lookup is not None
-    is_later = any(isinstance(node, WindowLookup) and node.since is not None for node in query.lookup.walk())
-    return replace(query, start=running.start, strategy=running.strategy) if is_later else query
+def _over_synopsis(query: RunningQuery, lookup: Node, running: Mapping[GroupSynopsis, RunningQuery]) -> RunningQuery:
+    """What runs is the synopsis, its own or that of a query before it; the rest is computed when somebody asks."""
+    synopsis = synopsis_below(lookup)
+    if not is_over_running(lookup, query.start, running):
+        return replace(query, plan=synopsis, lookup=lookup)
+    of = running[synopsis]
+    return replace(query, plan=of.plan, start=of.start, strategy=of.strategy, lookup=lookup)
 
 
 def _streams_of(plan: Node) -> set[str]:
