@@ -6,7 +6,7 @@ whose inputs arrive at different stages is computed at the last of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from windrow.plan import nodes
 from windrow.plan.analysis.refreshes import refresh_interval
@@ -227,14 +227,29 @@ def _append_only(plan: nodes.AppendOnly, placing: _Placing) -> Placed:
 
 
 def _windows_on_one(plan: Node, placing: _Placing) -> Placed:
-    """A plan all of whose windows are on one shard."""
-    if isinstance(plan, nodes.Windowed | nodes.Stream | nodes.AppendOnly | nodes.OutputStream):
-        return moved(placing.of(plan), ())
+    """A plan all of whose windows are on one shard, at one stage: what follows their rows has no exchange within."""
+    windows = [moved(placing.of(node), ()) for node in _windows_below(plan)]
+    stage = max(placed.place.stage for placed in windows)
+    return _at_one_stage(plan, placing, stage)
+
+
+_WINDOWS = nodes.Windowed | nodes.Stream | nodes.AppendOnly | nodes.OutputStream
+
+
+def _windows_below(plan: Node) -> Iterator[Node]:
+    if isinstance(plan, _WINDOWS):
+        yield plan
+        return
+    for below in plan.inputs:
+        yield from _windows_below(below)
+
+
+def _at_one_stage(plan: Node, placing: _Placing, stage: int) -> Placed:
+    if isinstance(plan, _WINDOWS):
+        return at_stage(moved(placing.of(plan), ()), stage)
     if isinstance(plan, nodes.Table):
         return placing.of(plan)
-    inputs = [_windows_on_one(below, placing) for below in plan.inputs]
-    stage = max(placed.place.stage for placed in inputs)
-    inputs = [at_stage(placed, stage) for placed in inputs]
+    inputs = [_at_one_stage(below, placing, stage) for below in plan.inputs]
     everywhere = all(placed.place.everywhere for placed in inputs)
     place = inputs[0].place if everywhere else Place(stage, ((),))
     return Placed(plan.with_inputs(*(placed.node for placed in inputs)), place)
