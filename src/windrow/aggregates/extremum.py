@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,19 +24,8 @@ from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.snapshot import Part, Parts
 
 _NONE = 0  # candidate 0 is none
-_VALUE, _NUMBER, _BEFORE, _AFTER = range(4)  # fields of a candidate
-
-
-class _Queues(NamedTuple):
-    """By group the first and the last candidate, and how many rows came and left; candidates, and places for others."""
-
-    front: Int64s
-    back: Int64s
-    came: Int64s
-    left: Int64s
-    fields: Int64s
-    free: Int64s
-    tally: Int64s  # candidates ever made (candidate 0 among them), and those free
+_VALUE, _NUMBER, _BEFORE, _AFTER, _FREE = range(5)  # fields of a candidate; the last one lists those that are free
+_FRONT, _BACK, _CAME, _LEFT = range(4)  # fields of a group: its first and last candidate, rows that came and left
 
 
 @dataclass(frozen=True)
@@ -61,10 +49,10 @@ class QueuedExtremes(Parts):
 
     def __init__(self, largest: bool) -> None:
         self._turned = 0 if largest else -1  # turns all bits of a value over: the smallest becomes the largest
-        self._groups = KeyedArrays(front=np.int64, back=np.int64, came=np.int64, left=np.int64)
-        self._candidates = KeyedArrays(free=np.int64)
-        self._candidates["fields"] = np.zeros((0, 4), np.int64)
-        self._tally = KeyedArrays(count=np.int64)
+        self._groups, self._candidates = KeyedArrays(), KeyedArrays()
+        self._groups["fields"] = np.zeros((0, 4), np.int64)
+        self._candidates["fields"] = np.zeros((0, 5), np.int64)
+        self._tally = KeyedArrays(count=np.int64)  # candidates ever made (candidate 0 among them), and those free
         self._tally.reserve(2)
         self._tally["count"][0] = 1
 
@@ -73,12 +61,10 @@ class QueuedExtremes(Parts):
         self._groups.reserve(events.capacity)
         self._tally.reserve(2)
         self._candidates.reserve(int(self._tally["count"][0]) + len(events.group))
-        groups, candidates = self._groups, self._candidates
-        ends = groups["front"], groups["back"]
-        passed = groups["came"], groups["left"]
-        queues = _Queues(*ends, *passed, candidates["fields"], candidates["free"], self._tally["count"])
         changes = events._replace(change=events.change * argument.valid_mask())
-        found, present = _sweep(changes, in_order(argument)[0], ranks_of(argument), self._turned, queues)
+        groups, candidates, tally = self._groups["fields"], self._candidates["fields"], self._tally["count"]
+        value, ranks = in_order(argument)[0], ranks_of(argument)
+        found, present = _sweep(changes, value, ranks, self._turned, groups, candidates, tally)
         return column_like(argument, [found], present)
 
     def parts(self) -> Mapping[str, Part]:
@@ -86,70 +72,74 @@ class QueuedExtremes(Parts):
 
 
 @compiled
-def _sweep(events: GroupEvents, value: Int64s, ranks: Int64s, turned: int, queues: _Queues) -> tuple[Int64s, Bools]:
+def _sweep(
+    events: GroupEvents,
+    value: Int64s,
+    ranks: Int64s,
+    turned: int,
+    groups: Int64s,
+    candidates: Int64s,
+    tally: Int64s,
+) -> tuple[Int64s, Bools]:
     group, change, is_last = events.group, events.change, events.is_last
     found, present = np.zeros(events.instants, np.int64), np.zeros(events.instants, np.bool_)
     place = 0
     for i in range(len(group)):
         g = group[i]
         if change[i] > 0:
-            _append(g, value[i], ranks, turned, queues)
+            _append(g, value[i], ranks, turned, groups, candidates, tally)
         elif change[i] < 0:
-            queues.left[g] += 1
+            groups[g, _LEFT] += 1
         if is_last[i]:
             # Only now: within an instant rows may leave before they come.
-            best = _remove_left(g, queues)
+            best = _remove_left(g, groups, candidates, tally)
             if best != _NONE:
-                found[place], present[place] = queues.fields[best, _VALUE], True
+                found[place], present[place] = candidates[best, _VALUE], True
             place += 1
     return found, present
 
 
 @compiled
-def _append(g: int, value: int, ranks: Int64s, turned: int, queues: _Queues) -> None:
+def _append(g: int, value: int, ranks: Int64s, turned: int, groups: Int64s, candidates: Int64s, tally: Int64s) -> None:
     """A value comes to the back of a group's queue, in the place of those that it beats."""
-    front, back, came = queues.front, queues.back, queues.came
-    fields, free, tally = queues.fields, queues.free, queues.tally
     ranked = len(ranks) > 0
     order = turned ^ (ranks[value, 0] if ranked else value)
-    last = back[g]
+    last = groups[g, _BACK]
     while last != _NONE:
-        earlier = fields[last, _VALUE]
+        earlier = candidates[last, _VALUE]
         if turned ^ (ranks[earlier, 0] if ranked else earlier) > order:
             break
-        free[tally[1]] = last
+        candidates[tally[1], _FREE] = last
         tally[1] += 1
-        last = fields[last, _BEFORE]
+        last = candidates[last, _BEFORE]
     if tally[1] > 0:
         tally[1] -= 1
-        new = free[tally[1]]
+        new = candidates[tally[1], _FREE]
     else:
         new = tally[0]
         tally[0] += 1
-    fields[new, _VALUE], fields[new, _NUMBER] = value, came[g]
-    fields[new, _BEFORE], fields[new, _AFTER] = last, _NONE
+    candidates[new, _VALUE], candidates[new, _NUMBER] = value, groups[g, _CAME]
+    candidates[new, _BEFORE], candidates[new, _AFTER] = last, _NONE
     if last == _NONE:
-        front[g] = new
+        groups[g, _FRONT] = new
     else:
-        fields[last, _AFTER] = new
-    back[g] = new
-    came[g] += 1
+        candidates[last, _AFTER] = new
+    groups[g, _BACK] = new
+    groups[g, _CAME] += 1
 
 
 @compiled
-def _remove_left(g: int, queues: _Queues) -> int:
+def _remove_left(g: int, groups: Int64s, candidates: Int64s, tally: Int64s) -> int:
     """Candidates whose rows have left go from the front of a group's queue; the best of the others."""
-    front, back, came, left = queues.front, queues.back, queues.came, queues.left
-    fields, free, tally = queues.fields, queues.free, queues.tally
-    first = front[g]
-    while first != _NONE and fields[first, _NUMBER] < left[g]:
-        free[tally[1]] = first
+    first = groups[g, _FRONT]
+    while first != _NONE and candidates[first, _NUMBER] < groups[g, _LEFT]:
+        candidates[tally[1], _FREE] = first
         tally[1] += 1
-        first = fields[first, _AFTER]
-    front[g] = first
+        first = candidates[first, _AFTER]
+    groups[g, _FRONT] = first
     if first == _NONE:
-        back[g] = _NONE
-        came[g] = left[g] = 0
+        groups[g, _BACK] = _NONE
+        groups[g, _CAME] = groups[g, _LEFT] = 0
     else:
-        fields[first, _BEFORE] = _NONE
+        candidates[first, _BEFORE] = _NONE
     return int(first)

@@ -116,7 +116,9 @@ def _sweep(
 ) -> tuple[Int64s, Int64s]:
     """Where the items of each instant end, and for each item minus its count and its words."""
     group, change, is_last, ids = events.group, events.change, events.is_last, items.ids
-    roots, nodes = trees.roots, trees.nodes
+    first, second = items.first, items.second
+    by_count, by_value = ranks.first, ranks.second
+    roots, nodes, tally, path = trees.roots, trees.nodes, trees.tally, trees.path
     ends = np.zeros(events.instants + 1, np.int64)
     found = np.empty((max(16, events.instants), 3), np.int64)
     place = total = 0
@@ -128,7 +130,8 @@ def _sweep(
             counts[ids[i]] = after
             for count, by in ((before, -1), (after, 1)):
                 if count > 0:
-                    change_count(g, Entry(-count, items.first[i], items.second[i]), by, ranks, trees)
+                    entry = Entry(-count, first[i], second[i])
+                    roots[g] = change_count(roots[g], entry, by, by_count, by_value, nodes, tally, path)
         if is_last[i]:
             shown = min(most, nodes[roots[g], SIZE])
             while total + shown > len(found):

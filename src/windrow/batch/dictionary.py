@@ -229,7 +229,8 @@ def _encode(
     given: _Strings, nulls: Array, first: int, kept: _Strings, table: Int32s, count: int, codes: Int32s
 ) -> tuple[int, int]:
     """Encode from row `first` on until there is no room for another string: the row reached, and the count."""
-    eights, starts, offsets = given.eights, given.offsets, kept.offsets
+    content, eights, starts = given.content, given.eights, given.offsets
+    stored, stored_eights, offsets = kept.content, kept.eights, kept.offsets
     mask = len(table) - 1
     for i in range(first, len(codes)):
         if nulls[i]:
@@ -240,16 +241,16 @@ def _encode(
             known = table[place] - 1
             if known < 0:
                 full = 2 * count >= len(table) or count + 1 >= len(offsets)
-                if full or offsets[count] + end - start > len(kept.content):
+                if full or offsets[count] + end - start > len(stored):
                     return i, count
-                kept.content[offsets[count] : offsets[count] + end - start] = given.content[start:end]
+                stored[offsets[count] : offsets[count] + end - start] = content[start:end]
                 offsets[count + 1] = offsets[count] + end - start
                 count += 1
                 table[place] = count
                 codes[i] = count - 1
                 break
             length = offsets[known + 1] - offsets[known]
-            if length == end - start and _same(eights, start, length, kept.eights, offsets[known]):
+            if length == end - start and _same(eights, start, length, stored_eights, offsets[known]):
                 codes[i] = known
                 break
             place = (place + 1) & mask

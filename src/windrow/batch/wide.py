@@ -302,13 +302,13 @@ def _rescaled(hi: Int64s, lo: UInt64s, scale: int, rounding: int, limit: Int64s)
 def _computed(
     operator: int, lefts: _Halves, rights: _Halves, shifts: tuple[int, int], scale: int, limit: Int64s, length: int
 ) -> tuple[Int64s, UInt64s, Bools]:
+    a_hi, a_lo, b_hi, b_lo = lefts.hi, lefts.lo, rights.hi, rights.lo
     out_hi, out_lo, fits = np.zeros(length, np.int64), np.zeros(length, np.uint64), np.zeros(length, np.bool_)
     a, b, result = np.empty(_LIMBS, np.int64), np.empty(_LIMBS, np.int64), np.empty(_LIMBS, np.int64)
     divisor, scratch = np.empty(_LIMBS, np.int64), np.empty((2, _LIMBS + 1), np.int64)
     for i in range(length):
-        left, right = min(i, len(lefts.hi) - 1), min(i, len(rights.hi) - 1)
-        negative = _load(lefts.hi[left], lefts.lo[left], a)
-        other = _load(rights.hi[right], rights.lo[right], b)
+        left, right = min(i, len(a_hi) - 1), min(i, len(b_hi) - 1)
+        negative, other = _load(a_hi[left], a_lo[left], a), _load(b_hi[right], b_lo[right], b)
         _times_power_of_ten(a, shifts[0])
         _times_power_of_ten(b, shifts[1])
         if operator in (DIVIDE, REMAINDER) and _significant(b) == 0:

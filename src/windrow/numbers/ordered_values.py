@@ -151,11 +151,11 @@ def _filled(roots: Int64s, nodes: Int64s) -> int:
 
 
 @compiled
-def _order(entry: Entry, node: int, ranks: Ranks, nodes: Int64s) -> int:
+def _order(entry: Entry, node: int, ranks: Int64s, second_ranks: Int64s, nodes: Int64s) -> int:
     """Below 0 when an entry comes before that of a node, 0 when they are the same."""
-    side = _side(entry.value, nodes[node, VALUE], ranks.first)
+    side = _side(entry.value, nodes[node, VALUE], ranks)
     if side == 0:
-        side = _side(entry.second, nodes[node, SECOND], ranks.second)
+        side = _side(entry.second, nodes[node, SECOND], second_ranks)
     if side == 0 and entry.third != nodes[node, THIRD]:
         return -1 if entry.third < nodes[node, THIRD] else 1
     return side
@@ -182,18 +182,23 @@ def _depth_number(node: int) -> int:
 
 
 @compiled
-def change_count(group: int, entry: Entry, by: int, ranks: Ranks, trees: Trees) -> None:
-    """Count a value of a group up or down."""
-    trees.roots[group] = _changed(trees.roots[group], entry, by, ranks, trees)
+def change_count(
+    root: int,
+    entry: Entry,
+    by: int,
+    ranks: Int64s,
+    second_ranks: Int64s,
+    nodes: Int64s,
+    tally: Int64s,
+    path: Int64s,
+) -> int:
+    """Count a value up or down; the root of the group's tree afterwards.
 
-
-@compiled
-def _changed(root: int, entry: Entry, by: int, ranks: Ranks, trees: Trees) -> int:
-    """The root of a tree in which a value is counted up or down."""
-    nodes, tally, path = trees.nodes, trees.tally, trees.path
+    Called for every event, so it takes arrays: one taken out of a tuple is counted as in use, and released again.
+    """
     depth, node = 0, root
     while node != _NONE:
-        side = _order(entry, node, ranks, nodes)
+        side = _order(entry, node, ranks, second_ranks, nodes)
         nodes[node, SIZE] += by
         if side == 0:
             before = nodes[node, COUNT]
@@ -214,7 +219,7 @@ def _changed(root: int, entry: Entry, by: int, ranks: Ranks, trees: Trees) -> in
     if depth == 0:
         return new  # type: ignore[no-any-return]
     parent = path[depth - 1]
-    if _order(entry, parent, ranks, nodes) < 0:
+    if _order(entry, parent, ranks, second_ranks, nodes) < 0:
         nodes[parent, _LEFT] = new
     else:
         nodes[parent, _RIGHT] = new
@@ -275,14 +280,16 @@ def position_of(root: int, value: int, ranks: Int64s, nodes: Int64s) -> int:
 @compiled
 def _sweep(events: GroupEvents, words: Words, ranks: Ranks, fractions: Int64s, trees: Trees) -> tuple[Int64s, Int64s]:
     group, change, is_last = events.group, events.change, events.is_last
-    roots, nodes = trees.roots, trees.nodes
+    value, second, third = words.value, words.second, words.third
+    roots, nodes, tally, path = trees.roots, trees.nodes, trees.tally, trees.path
+    by_value, by_second = ranks.first, ranks.second
     found = np.zeros((len(fractions), events.instants, 2, 3), np.int64)
     sizes = np.zeros(events.instants, np.int64)
     place = 0
     for i in range(len(group)):
         if change[i] != 0:
-            entry = Entry(words.value[i], words.second[i], words.third[i])
-            change_count(group[i], entry, change[i], ranks, trees)
+            entry = Entry(value[i], second[i], third[i])
+            roots[group[i]] = change_count(roots[group[i]], entry, change[i], by_value, by_second, nodes, tally, path)
         if is_last[i]:
             root = roots[group[i]]
             size = nodes[root, SIZE]
@@ -306,6 +313,8 @@ def _sweep(events: GroupEvents, words: Words, ranks: Ranks, fractions: Int64s, t
 
 @compiled
 def _copy_filled(old: Int64s, old_roots: Int64s, ranks: Ranks, trees: Trees) -> None:
+    roots, nodes, tally, path = trees.roots, trees.nodes, trees.tally, trees.path
+    by_value, by_second = ranks.first, ranks.second
     waiting = np.empty(_DEEPEST, np.int64)
     for group in range(len(old_roots)):
         depth, node = 0, old_roots[group]
@@ -318,5 +327,7 @@ def _copy_filled(old: Int64s, old_roots: Int64s, ranks: Ranks, trees: Trees) -> 
             node = waiting[depth]
             if old[node, COUNT] != 0:
                 entry = Entry(old[node, VALUE], old[node, SECOND], old[node, THIRD])
-                change_count(group, entry, old[node, COUNT], ranks, trees)
+                roots[group] = change_count(
+                    roots[group], entry, old[node, COUNT], by_value, by_second, nodes, tally, path
+                )
             node = old[node, _RIGHT]

@@ -16,7 +16,6 @@ import numpy as np
 
 from windrow.batch.arrays import Int64s
 from windrow.batch.compiled import compiled, inlined
-from windrow.state.linked_slots import Links, put_first, take_out
 
 TS, EXP, KEY, NEXT, PREVIOUS = range(5)  # the fields of a row; the last only where rows leave out of turn
 _BLOCK = 64
@@ -79,6 +78,7 @@ def _walk(probe: Probe, chains: Chains, position: int, pending: int, found: Prob
     """From a position, and the link in its chain, until there is no room: where it stopped, and the pairs found."""
     keys, ts, exp = probe.keys, probe.ts, probe.exp
     heads, rows, base, oldest = chains.heads, chains.rows, chains.base, chains.oldest
+    positions, places, begins, ends = found.positions, found.places, found.begins, found.ends
     count = 0
     links = np.empty(_BLOCK + 1, np.int64)
     for first in range(position, len(keys), _BLOCK):
@@ -93,10 +93,9 @@ def _walk(probe: Probe, chains: Chains, position: int, pending: int, found: Prob
                 place = link - 1 - base
                 begin, end = max(ts[i], rows[place, TS]), min(exp[i], rows[place, EXP])
                 if begin < end:
-                    if count == len(found.positions):
+                    if count == len(positions):
                         return i, link, count
-                    found.positions[count], found.places[count] = i, place
-                    found.begins[count], found.ends[count] = begin, end
+                    positions[count], places[count], begins[count], ends[count] = i, place, begin, end
                     count += 1
                 link = rows[place, NEXT]
     return len(keys), 0, count
@@ -116,13 +115,22 @@ def link_in_order(rows: Int64s, first: int, last: int, heads: Int64s, base: int)
 
 @compiled
 def link(slots: Int64s, rows: Int64s, heads: Int64s) -> None:
-    links = Links(rows[:, NEXT], rows[:, PREVIOUS])
     for slot in slots:
-        put_first(slot, heads, rows[slot, KEY], links)
+        head = heads[rows[slot, KEY]]
+        rows[slot, NEXT] = head
+        rows[slot, PREVIOUS] = 0
+        if head > 0:
+            rows[head - 1, PREVIOUS] = slot + 1
+        heads[rows[slot, KEY]] = slot + 1
 
 
 @compiled
 def unlink(slots: Int64s, rows: Int64s, heads: Int64s) -> None:
-    links = Links(rows[:, NEXT], rows[:, PREVIOUS])
     for slot in slots:
-        take_out(slot, heads, rows[slot, KEY], links)
+        after, before = rows[slot, NEXT], rows[slot, PREVIOUS]
+        if after > 0:
+            rows[after - 1, PREVIOUS] = before
+        if before > 0:
+            rows[before - 1, NEXT] = after
+        else:
+            heads[rows[slot, KEY]] = after

@@ -16,9 +16,10 @@ from windrow.batch.arrays import Int8s, Int64s, grown
 from windrow.batch.compiled import compiled
 from windrow.batch.key_table import KeyTable
 from windrow.batch.words import words_of
-from windrow.state.linked_slots import Links, put_first, take_out
 from windrow.state.rows_in_pieces import RowsInPieces
 from windrow.units import FOREVER
+
+_NONE = -1
 
 
 class HashOnRowKey(RowsInPieces):
@@ -29,7 +30,8 @@ class HashOnRowKey(RowsInPieces):
         self._table = KeyTable()
         self._row: Int64s = np.zeros(0, np.int64)  # the id of the row in each slot
         self._heads: Int64s = np.zeros(0, np.int64)  # by row id: slot + 1 of the first tuple, 0 for none
-        self._links = Links(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._next: Int64s = np.zeros(0, np.int64)
+        self._previous: Int64s = np.zeros(0, np.int64)
         self._unsettled: list[Int64s] = []
         self._met: Int64s = np.zeros(0, np.int64)  # slots that have met their partners and wait to leave
         self._first_end = int(FOREVER)
@@ -38,7 +40,8 @@ class HashOnRowKey(RowsInPieces):
         rows = self._arena.take(slots)
         ids = self._table.intern(words_of(rows.columns, len(rows), rows.exp, self._arena.key[slots]))
         self._row = grown(self._row, len(self._arena.ts))
-        self._links = Links(*(grown(links, len(self._arena.ts)) for links in self._links))
+        self._next = grown(self._next, len(self._arena.ts))
+        self._previous = grown(self._previous, len(self._arena.ts))
         self._row[slots] = ids
         self._heads = grown(self._heads, self._table.capacity)
         self._unsettled.append(slots)
@@ -70,12 +73,12 @@ class HashOnRowKey(RowsInPieces):
         slots = np.concatenate([np.zeros(0, np.int64), *self._unsettled])
         self._unsettled = []
         met = np.empty(2 * len(slots), np.int64)
-        count = _meet(slots, self._row, self._arena.sign, self._heads, self._links, met)
+        count = _meet(slots, self._row, self._arena.sign, self._heads, self._next, self._previous, met)
         self._met = met[:count]
 
     def _leave(self, slots: Int64s) -> None:
         slots = slots[~np.isin(slots, self._met)]
-        _unchain(slots, self._row, self._heads, self._links)
+        _unchain(slots, self._row, self._heads, self._next, self._previous)
         self._forget(self._row[slots])
 
     def _forget(self, rows: Int64s) -> None:
@@ -84,20 +87,34 @@ class HashOnRowKey(RowsInPieces):
 
 
 @compiled
-def _meet(slots: Int64s, row: Int64s, sign: Int8s, heads: Int64s, links: Links, met: Int64s) -> int:
+def _meet(
+    slots: Int64s, row: Int64s, sign: Int8s, heads: Int64s, following: Int64s, previous: Int64s, met: Int64s
+) -> int:
     count = 0
     for slot in slots:
         head = heads[row[slot]] - 1
-        if head >= 0 and sign[head] != sign[slot]:
-            take_out(head, heads, row[slot], links)
+        if head != _NONE and sign[head] != sign[slot]:
+            heads[row[slot]] = following[head] + 1
+            if following[head] != _NONE:
+                previous[following[head]] = _NONE
             met[count], met[count + 1] = head, slot
             count += 2
-        else:
-            put_first(slot, heads, row[slot], links)
+            continue
+        following[slot] = head
+        previous[slot] = _NONE
+        if head != _NONE:
+            previous[head] = slot
+        heads[row[slot]] = slot + 1
     return count
 
 
 @compiled
-def _unchain(slots: Int64s, row: Int64s, heads: Int64s, links: Links) -> None:
+def _unchain(slots: Int64s, row: Int64s, heads: Int64s, following: Int64s, previous: Int64s) -> None:
     for slot in slots:
-        take_out(slot, heads, row[slot], links)
+        after, before = following[slot], previous[slot]
+        if after != _NONE:
+            previous[after] = before
+        if before != _NONE:
+            following[before] = after
+        else:
+            heads[row[slot]] = after + 1

@@ -134,18 +134,19 @@ class _Registers(NamedTuple):
 def _sweep(events: GroupEvents, codes: _Codes, precision: int, registers: _Registers) -> Int64s:
     """The estimate of the group after each last event of an instant."""
     group, change, is_last = events.group, events.change, events.is_last
-    ids, rows, masks, ranks = codes.ids, registers.rows, registers.masks, registers.ranks
+    ids, register, rank = codes.ids, codes.register, codes.rank
+    rows, masks, ranks = registers.rows, registers.masks, registers.ranks
     emitted = np.empty(events.instants, np.int64)
     place = 0
     for i in range(len(group)):
         if change[i] != 0:
-            g, r = group[i], codes.register[i]
+            g, r = group[i], register[i]
             before = rows[ids[i]] > 0
             rows[ids[i]] += change[i]
             after = rows[ids[i]] > 0
             if before != after:
                 ranks[g, _highest(masks[r])] -= 1
-                masks[r] ^= np.int64(1) << np.int64(codes.rank[i])
+                masks[r] ^= np.int64(1) << np.int64(rank[i])
                 ranks[g, _highest(masks[r])] += 1
         if is_last[i]:
             emitted[place] = _estimate(ranks[group[i]], precision)

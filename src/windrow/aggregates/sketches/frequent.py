@@ -198,26 +198,30 @@ def _sweep(
     are there.
     """
     group, change, is_last = events.group, events.change, events.is_last
+    ids, listed, rows, floor, value = items.ids, items.listed, items.rows, items.floor, items.value
+    by_count, by_value = ranks.first, ranks.second
+    roots, nodes, tally, path = trees.roots, trees.nodes, trees.tally, trees.path
     counts, covered, threshold, above = counters.rows, counters.covered, counters.threshold, counters.above
     ends = np.zeros(events.instants + 1, np.int64)
     found = np.empty((max(16, events.instants), 3), np.int64)
     thresholds, complete = np.empty(events.instants, np.int64), np.empty(events.instants, np.bool_)
     place = total = 0
     for i in range(len(group)):
-        g, item = group[i], items.ids[i]
-        if change[i] != 0 and not items.listed[i]:
-            threshold[g] += change[i] * items.floor[i]
+        g, item = group[i], ids[i]
+        if change[i] != 0 and not listed[i]:
+            threshold[g] += change[i] * floor[i]
         elif change[i] != 0:
             before, was_above = counts[item], counts[item] > covered[item]
-            after = before + change[i] * items.rows[i]
+            after = before + change[i] * rows[i]
             counts[item] = after
-            covered[item] += change[i] * items.floor[i]
+            covered[item] += change[i] * floor[i]
             above[g] += np.int64(after > covered[item]) - np.int64(was_above)
             for old, by in ((before, -1), (after, 1)):
                 if old > 0:
-                    change_count(g, Entry(-old, items.value[i], item), by, ranks, trees)
+                    entry = Entry(-old, value[i], item)
+                    roots[g] = change_count(roots[g], entry, by, by_count, by_value, nodes, tally, path)
         if is_last[i]:
-            found, total = _append_items(trees.roots[g], most, threshold[g], covered, trees.nodes, found, total)
+            found, total = _append_items(roots[g], most, threshold[g], covered, nodes, found, total)
             thresholds[place] = threshold[g]
             complete[place] = above[g] == total - ends[place]
             place += 1

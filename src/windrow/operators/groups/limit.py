@@ -117,7 +117,8 @@ class _Positions(NamedTuple):
 def _moved(time: Int64s, key: Int64s, change: Int8s, positions: _Positions, ranks: Ranks, trees: Trees) -> RowEvents:
     """Rows that enter (+1) and leave (-1) the positions."""
     first, last = positions.first, positions.last
-    roots, nodes = trees.roots, trees.nodes
+    order, none = ranks.first, ranks.second
+    roots, nodes, tally, path = trees.roots, trees.nodes, trees.tally, trees.path
     times, ids = np.empty(2 * len(time), np.int64), np.empty(2 * len(time), np.int64)
     changes = np.empty(2 * len(time), np.int8)
     count = 0
@@ -125,11 +126,11 @@ def _moved(time: Int64s, key: Int64s, change: Int8s, positions: _Positions, rank
         row, by = key[i], change[i]
         if by == 0 or last < first:
             continue
-        position = position_of(roots[0], row, ranks.first, nodes)
+        position = position_of(roots[0], row, order, nodes)
         before = nodes[roots[0], SIZE]
         # Who stands at the edges while the row is there: the one that is pushed over an edge, or falls back over it.
         if by > 0:
-            change_count(0, Entry(row, 0, 0), 1, ranks, trees)
+            roots[0] = change_count(roots[0], Entry(row, 0, 0), 1, order, none, nodes, tally, path)
             before += 1
         if position <= last:
             inner = (
@@ -145,5 +146,5 @@ def _moved(time: Int64s, key: Int64s, change: Int8s, positions: _Positions, rank
                 times[count], ids[count], changes[count] = time[i], outer, -by
                 count += 1
         if by < 0:
-            change_count(0, Entry(row, 0, 0), -1, ranks, trees)
+            roots[0] = change_count(roots[0], Entry(row, 0, 0), -1, order, none, nodes, tally, path)
     return RowEvents(times[:count], ids[:count], changes[:count], np.zeros(count, np.int64))
