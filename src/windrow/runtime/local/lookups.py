@@ -17,7 +17,7 @@ from windrow.plan.rewrite import bottom_up
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.lookups.answering import LookedUp
-from windrow.runtime.lookups.held import Held, held_by
+from windrow.runtime.lookups.maintained import MaintainedSynopsis, maintained_by
 from windrow.runtime.lookups.rechoosing import Rechoosing
 from windrow.runtime.lookups.rechoosing_joins import RechoosingJoin, rechoosing_of
 from windrow.session import Session
@@ -64,17 +64,17 @@ class Lookups:
                 if watching.look([state], memory):
                     watching.convert(state)
 
-    def of(self, name: str) -> tuple[LookedUp, Held]:
+    def of(self, name: str) -> tuple[LookedUp, MaintainedSynopsis]:
         """A query that has begun, and where it is looked up."""
-        return self._queries[name], held_by(self._dataflow.roots[name])
+        return self._queries[name], maintained_by(self._dataflow.roots[name])
 
-    def empty(self, plan: Node) -> tuple[LookedUp, Held]:
+    def empty(self, plan: Node) -> tuple[LookedUp, MaintainedSynopsis]:
         """A query before its first step: there is nothing to find."""
-        return LookedUp(plan, self._dictionary), held_by(Lowering(self._dictionary).lower(synopsis_below(plan)))
+        return LookedUp(plan, self._dictionary), maintained_by(Lowering(self._dictionary).lower(synopsis_below(plan)))
 
-    def synopses(self) -> dict[GroupSynopsis, Held]:
+    def synopses(self) -> dict[GroupSynopsis, MaintainedSynopsis]:
         """All that windows can be looked up in, what has rows from long ago first."""
-        return {synopsis: held_by(self._dataflow.roots[name]) for synopsis, name in self.running().items()}
+        return {synopsis: maintained_by(self._dataflow.roots[name]) for synopsis, name in self.running().items()}
 
     def plan_of(self, name: str) -> Node:
         """A query over its synopsis, as it is kept at present."""

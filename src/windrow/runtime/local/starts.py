@@ -7,7 +7,7 @@ from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.lookups import Lookups
 from windrow.runtime.lookups.answering import LookedUp
-from windrow.runtime.lookups.held import Held
+from windrow.runtime.lookups.maintained import MaintainedSynopsis
 from windrow.session import Session
 from windrow.sharing.lookups import synopsis_below
 from windrow.sharing.shared_with import shares
@@ -48,14 +48,14 @@ class Starts:
         """Of the queries that wait, as they will run."""
         return self._session.prepare(self._waiting.values(), list(self._lookups.running())) if self._waiting else {}
 
-    def looked_up(self, name: str) -> tuple[LookedUp, Held]:
+    def looked_up(self, name: str) -> tuple[LookedUp, MaintainedSynopsis]:
         """A query that is looked up, and where; alone, as long as it waits."""
         waiting = self._waiting.get(name)
         if waiting is None:
             return self._lookups.of(name)
         return self._lookups.empty(self._session.prepare([waiting])[name])
 
-    def synopses(self) -> dict[GroupSynopsis, Held]:
+    def synopses(self) -> dict[GroupSynopsis, MaintainedSynopsis]:
         """All that windows can be looked up in, what has rows from long ago first."""
         found = self._lookups.synopses()
         for name, plan in self.plans().items():

@@ -14,9 +14,9 @@ from windrow.physical.physical_node import PhysicalNode
 from windrow.plan.nodes import Limit, Node, Sort
 from windrow.plan.running_nodes import JoinLookup, OnDemandLookup, WindowLookup
 from windrow.runtime.bounds import with_bounds
-from windrow.runtime.lookups.held import Held
-from windrow.runtime.lookups.join_lookups import AskingJoin
-from windrow.runtime.lookups.window_lookups import AskingWindow
+from windrow.runtime.lookups.join_lookups import JoinSynopsisReader
+from windrow.runtime.lookups.maintained import MaintainedSynopsis
+from windrow.runtime.lookups.window_lookups import WindowSynopsisReader
 from windrow.runtime.shown_order import in_shown_order
 from windrow.runtime.stepping import SegmentPass
 from windrow.units import format_timestamp
@@ -29,14 +29,14 @@ class LookedUp:
         self.plan = plan
         lookup = next(node for node in plan.walk() if isinstance(node, OnDemandLookup))
         self.synopsis = lookup.synopsis
-        self._asking = _asking(lookup)
+        self._reader = _reader(lookup)
         self.order = plan.keys if isinstance(plan, Sort | Limit) else ()
         self._dictionary = dictionary
         self._root = Lowering(dictionary).lower(plan)
 
-    def at(self, instant: int, final: int, held: Iterable[Held]) -> Batch:
+    def at(self, instant: int, final: int, synopses: Iterable[MaintainedSynopsis]) -> Batch:
         """The answer at an instant; the rows before `final` are there."""
-        found = [self._coded(self._asking.groups(one, instant, final)) for one in held]
+        found = [self._coded(self._reader.groups(one, instant, final)) for one in synopses]
         groups = concat(found)
         return SegmentPass(Segment(instant, instant + 1), lambda source: groups, _fresh_state).changes(self._root)
 
@@ -45,36 +45,36 @@ class LookedUp:
         columns = (c.recoded(self._dictionary) if c.is_coded else c for c in rows.columns)
         return rows.with_columns(tuple(columns))
 
-    def earliest(self, held: Iterable[Held], final: int) -> int:
+    def earliest(self, synopses: Iterable[MaintainedSynopsis], final: int) -> int:
         """The first instant that can still be asked for."""
-        return self._asking.earliest(held, final)
+        return self._reader.earliest(synopses, final)
 
 
-def _asking(lookup: OnDemandLookup) -> AskingWindow | AskingJoin:
+def _reader(lookup: OnDemandLookup) -> WindowSynopsisReader | JoinSynopsisReader:
     if isinstance(lookup, JoinLookup):
-        return AskingJoin(lookup)
+        return JoinSynopsisReader(lookup)
     assert isinstance(lookup, WindowLookup), lookup
-    return AskingWindow(lookup)
+    return WindowSynopsisReader(lookup)
 
 
-def answer_at(found: LookedUp, held: Sequence[Held], final: int, instant: int | None) -> pa.Table:
+def answer_at(found: LookedUp, synopses: Sequence[MaintainedSynopsis], final: int, instant: int | None) -> pa.Table:
     """The answer at an instant, by default the latest final one, in no order but that of ORDER BY.
 
     Rows before `final` are there.
     """
-    earliest = found.earliest(held, final)
+    earliest = found.earliest(synopses, final)
     instant = final - 1 if instant is None else instant
     if instant < earliest:
         hint = f"ask for {format_timestamp(earliest)} or later"
         raise WindrowError(f"the answer at {format_timestamp(instant)} is not kept any more", hint)
-    rows = found.at(instant, final, held)
+    rows = found.at(instant, final, synopses)
     return _as_arrow(in_shown_order(rows, found.plan.schema, found.order) if found.order else rows, found.plan)
 
 
-def newest_answer(found: LookedUp, held: Sequence[Held], final: int, last_row: int) -> pa.Table:
+def newest_answer(found: LookedUp, synopses: Sequence[MaintainedSynopsis], final: int, last_row: int) -> pa.Table:
     """The newest answer that has not expired, always in the same order; `last_row` is the time of the last row."""
-    instant = max(min(final - 1, last_row), found.earliest(held, final))
-    return _as_arrow(in_shown_order(found.at(instant, final, held), found.plan.schema, found.order), found.plan)
+    instant = max(min(final - 1, last_row), found.earliest(synopses, final))
+    return _as_arrow(in_shown_order(found.at(instant, final, synopses), found.plan.schema, found.order), found.plan)
 
 
 def _as_arrow(rows: Batch, plan: Node) -> pa.Table:

@@ -8,11 +8,11 @@ from windrow.batch import Batch
 from windrow.operators.synopses.maintain_join import JoinQuestion, JoinSummaries, MaintainJoinSynopsis
 from windrow.plan.running_nodes import JoinLookup
 from windrow.plan.windows import Range
-from windrow.runtime.lookups.held import Held
+from windrow.runtime.lookups.maintained import MaintainedSynopsis
 from windrow.units import FOREVER
 
 
-class AskingJoin:
+class JoinSynopsisReader:
     def __init__(self, lookup: JoinLookup) -> None:
         self._slide = lookup.synopsis.slide
         places = {named.call: place for place, named in enumerate(lookup.synopsis.aggregates)}
@@ -21,14 +21,14 @@ class AskingJoin:
         assert isinstance(first, Range) and isinstance(second, Range), lookup
         self._lengths = first.length, second.length
 
-    def groups(self, held: Held, instant: int, final: int) -> Batch:
+    def groups(self, synopsis: MaintainedSynopsis, instant: int, final: int) -> Batch:
         """The groups of the join at an instant, with their aggregates; what is kept is final."""
-        operator, state = held
+        operator, state = synopsis
         assert isinstance(operator, MaintainJoinSynopsis) and isinstance(state, JoinSummaries), operator
         refresh = instant // self._slide * self._slide
         return operator.answer(state, JoinQuestion(self._places, self._lengths, refresh, instant))
 
-    def earliest(self, held: Iterable[Held], final: int) -> int:
+    def earliest(self, synopses: Iterable[MaintainedSynopsis], final: int) -> int:
         """Pairs are merged as they come: nothing is known of refreshes before the last one."""
-        states = (state for _, state in held if isinstance(state, JoinSummaries))
+        states = (state for _, state in synopses if isinstance(state, JoinSummaries))
         return max((state.refreshed for state in states), default=-FOREVER)

@@ -14,27 +14,27 @@ from windrow.operators.synopses.maintain_synopsis import MaintainSynopsis, Quest
 from windrow.plan.running_nodes import WindowLookup
 from windrow.plan.synopsis_kinds import SynopsisKind
 from windrow.plan.windows import Now, Range, RangeAgo, Rows, Unbounded
-from windrow.runtime.lookups.held import Held
+from windrow.runtime.lookups.maintained import MaintainedSynopsis
 from windrow.sharing.lookups import edges_of
 from windrow.units import BEGINNING, FOREVER
 
 _OF_NOW = (SynopsisKind.HISTOGRAM.value, SynopsisKind.FADED.value)
 
 
-class AskingWindow:
+class WindowSynopsisReader:
     def __init__(self, lookup: WindowLookup) -> None:
         self._lookup, self._synopsis = lookup, lookup.synopsis
 
-    def groups(self, held: Held, instant: int, final: int) -> Batch:
+    def groups(self, synopsis: MaintainedSynopsis, instant: int, final: int) -> Batch:
         """The groups of the window at an instant, with their aggregates."""
-        operator, state = held
+        operator, state = synopsis
         assert isinstance(operator, MaintainSynopsis) and isinstance(state, Summaries), operator
         return operator.answer(state, self._question(instant, final))
 
-    def earliest(self, held: Iterable[Held], final: int) -> int:
+    def earliest(self, synopses: Iterable[MaintainedSynopsis], final: int) -> int:
         if self._is_of_now:
             return -FOREVER if final == FOREVER else final - 1
-        states = (state for _, state in held if isinstance(state, Summaries))
+        states = (state for _, state in synopses if isinstance(state, Summaries))
         covered_since = max((state.synopsis.elements.covered_since for state in states), default=-FOREVER)
         began = covered_since + self._synopsis.reach  # the last step
         if self._lookup.since is not None and began < self._lookup.since:  # nothing of the query's own has left

@@ -12,7 +12,7 @@ from windrow.plan.nodes import Node
 from windrow.plan.rewrite import bottom_up
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.lookups.answering import LookedUp, answer_at, newest_answer
-from windrow.runtime.lookups.held import Held
+from windrow.runtime.lookups.maintained import MaintainedSynopsis
 from windrow.runtime.modes import Mode
 from windrow.runtime.shards.batch_loop import BatchLoop
 from windrow.runtime.shards.batch_spec import ShardVersion
@@ -101,7 +101,7 @@ class Answers:
         assert running.lookup is not None, query
         return running, LookedUp(running.lookup, Dictionary())
 
-    def _synopses_of(self, running: RunningQuery) -> Sequence[Held]:
+    def _synopses_of(self, running: RunningQuery) -> Sequence[MaintainedSynopsis]:
         memory = self._session.catalog.synopsis_memory
         return self._synopses.of(running, self._plans.current, self._batches.last, memory)
 

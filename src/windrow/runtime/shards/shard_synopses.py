@@ -13,7 +13,7 @@ from windrow.operators.synopses.maintain_synopsis import Summaries
 from windrow.physical.lower import Lowering
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.lookups import rechoosing
-from windrow.runtime.lookups.held import Held, held_by
+from windrow.runtime.lookups.maintained import MaintainedSynopsis, maintained_by
 from windrow.runtime.lookups.rechoosing import Rechoosing
 from windrow.runtime.lookups.rechoosing_joins import RechoosingJoin, rechoosing_of
 from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery
@@ -28,34 +28,36 @@ class ShardSynopses:
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._batch = -1
-        self._held: dict[tuple[GroupSynopsis, int], list[Held]] = {}
+        self._read: dict[tuple[GroupSynopsis, int], list[MaintainedSynopsis]] = {}
         self._forms: dict[tuple[GroupSynopsis, int], Rechoosing | RechoosingJoin] = {}
 
-    def of(self, query: RunningQuery, plan: RunningPlan, last: Commit | None, memory: float) -> list[Held]:
+    def of(
+        self, query: RunningQuery, plan: RunningPlan, last: Commit | None, memory: float
+    ) -> list[MaintainedSynopsis]:
         """What the shards hold for a query, of which so many bytes may be in memory; without keys one has it all."""
         synopsis = query.plan
         assert isinstance(synopsis, GroupSynopsis), query
         if last is None or all(running.statement != query.statement for running in plan.queries):
-            return [held_by(Lowering(Dictionary()).lower(synopsis))]
+            return [maintained_by(Lowering(Dictionary()).lower(synopsis))]
         if last.number != self._batch:
-            for key in list(self._held):
+            for key in list(self._read):
                 self._reconsider(key, memory)
             running = {(other.plan, other.start) for other in plan.queries}
             self._forms = {key: form for key, form in self._forms.items() if key in running}
-            self._batch, self._held = last.number, {}
+            self._batch, self._read = last.number, {}
         key = (synopsis, query.start)
-        if sum(state.lookups for _, state in self._held.get(key, ())) >= rechoosing.BETWEEN_LOOKS:
+        if sum(state.lookups for _, state in self._read.get(key, ())) >= rechoosing.BETWEEN_LOOKS:
             self._reconsider(key, memory)
-        if key not in self._held:
-            if len(self._held) >= _MOST:
-                self._held.pop(next(iter(self._held)))
+        if key not in self._read:
+            if len(self._read) >= _MOST:
+                self._read.pop(next(iter(self._read)))
             form = self.form_of(query)
-            self._held[key] = [
+            self._read[key] = [
                 read_synopsis(self._folder, version, plan, query, form, Shard(number, plan.shards))
                 for (stage, number), version in last.versions.items()
                 if stage == query.stage and (synopsis.keys or number == 0)
             ]
-        return self._held[key]
+        return self._read[key]
 
     def form_of(self, query: RunningQuery) -> GroupSynopsis:
         """The synopsis of a query in the form that questions find it in."""
@@ -64,7 +66,7 @@ class ShardSynopses:
 
     def _reconsider(self, key: tuple[GroupSynopsis, int], memory: float) -> None:
         """What has another form from now on is read again."""
-        states = [state for _, state in self._held.get(key, ())]
+        states = [state for _, state in self._read.get(key, ())]
         form = self._forms.get(key)
         if isinstance(form, Rechoosing):
             has_changed = form.look([state for state in states if isinstance(state, Summaries)], memory)
@@ -72,4 +74,4 @@ class ShardSynopses:
             joins = [state for state in states if isinstance(state, JoinSummaries)]
             has_changed = form is not None and form.look(joins, memory)
         if has_changed:
-            del self._held[key]
+            del self._read[key]

@@ -22,7 +22,7 @@ from windrow.errors import CheckpointError
 from windrow.physical.lower import Lowering
 from windrow.plan.nodes import Stream
 from windrow.plan.running_nodes import GroupSynopsis
-from windrow.runtime.lookups.held import Held, held_by, holds_summaries
+from windrow.runtime.lookups.maintained import MaintainedSynopsis, maintained_by, maintains_synopsis
 from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion
 from windrow.runtime.shards.graph import Graph, Source
 from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery
@@ -183,7 +183,7 @@ def read_answer(folder: Folder, version: ShardVersion, query: str, types: Sequen
 
 def read_synopsis(
     folder: Folder, version: ShardVersion, plan: RunningPlan, query: RunningQuery, form: GroupSynopsis, shard: Shard
-) -> Held:
+) -> MaintainedSynopsis:
     """The synopsis that a query is looked up in, as it is on a shard; empty before its first batch.
 
     `form` is the one it is read into: shards write the same for all of them.
@@ -191,12 +191,12 @@ def read_synopsis(
     manifest = read_manifest(folder, version)
     dictionary = _dictionary(read_contents(folder, _named(manifest, "dictionary/")))
     states = Graph(replace(plan, queries=(query,)), dictionary, shard).states(query.stage)
-    part = next(f"node/{name}" for name, node in states.items() if holds_summaries(node))
+    part = next(f"node/{name}" for name, node in states.items() if maintains_synopsis(node))
     synopsis = Lowering(dictionary).lower(form)
     if part in manifest.parts:
         assert synopsis.state is not None
         synopsis.state.restore(_pieces(part, read_contents(folder, _named(manifest, f"{part}/")), dictionary))
-    return held_by(synopsis)
+    return maintained_by(synopsis)
 
 
 def _named(manifest: StateManifest, *prefixes: str) -> dict[str, Address]:

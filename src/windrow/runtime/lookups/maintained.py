@@ -8,11 +8,11 @@ from windrow.operators.synopses.maintain_join import JoinSummaries, MaintainJoin
 from windrow.operators.synopses.maintain_synopsis import MaintainSynopsis, Summaries
 from windrow.physical.physical_node import PhysicalNode
 
-Held: TypeAlias = tuple[MaintainSynopsis, Summaries] | tuple[MaintainJoinSynopsis, JoinSummaries]
+MaintainedSynopsis: TypeAlias = tuple[MaintainSynopsis, Summaries] | tuple[MaintainJoinSynopsis, JoinSummaries]
 
 
-def held_by(node: PhysicalNode) -> Held:
-    """What the operator of a synopsis holds."""
+def maintained_by(node: PhysicalNode) -> MaintainedSynopsis:
+    """The operator of a synopsis, and what it has summarised."""
     if isinstance(node.operator, MaintainJoinSynopsis):
         assert isinstance(node.state, JoinSummaries), node
         return node.operator, node.state
@@ -20,5 +20,5 @@ def held_by(node: PhysicalNode) -> Held:
     return node.operator, node.state
 
 
-def holds_summaries(node: PhysicalNode) -> bool:
+def maintains_synopsis(node: PhysicalNode) -> bool:
     return isinstance(node.operator, MaintainSynopsis | MaintainJoinSynopsis)
