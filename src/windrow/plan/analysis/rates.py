@@ -130,40 +130,6 @@ class Rates:
             return FOREVER
         return self._statistics.distinct(source.name, name)
 
-    def _selected(self, node: Filter) -> Estimate:
-        return self.of(node.input).scaled(self._selectivity(node.input, node.predicate))
-
-    def _united(self, node: Union) -> Estimate:
-        left, right = self.of(node.left), self.of(node.right)
-        assumed, negatives = left.assumed or right.assumed, left.negatives + right.negatives
-        return Estimate(left.rate + right.rate, left.rows + right.rows, assumed, negatives)
-
-    def _remaining(self, node: Except) -> Estimate:
-        """Half of the rows, since which values both have is not known; each may be taken back."""
-        left = self.of(node.left)
-        return replace(left.scaled(OTHER), assumed=self._is_assumed(node), negatives=left.rate * OTHER)
-
-    def _common(self, node: Intersect) -> Estimate:
-        left, right = self.of(node.left), self.of(node.right)
-        fewer = left if left.rows <= right.rows else right
-        negatives = (left.negatives + right.negatives) * OTHER
-        return replace(fewer.scaled(OTHER), assumed=self._is_assumed(node), negatives=negatives)
-
-    def _is_assumed(self, node: Node) -> bool:
-        return any(self.of(below).assumed for below in node.inputs)
-
-    def _limited(self, node: Limit) -> Estimate:
-        below = self.of(node.input)
-        return Estimate(below.rate, min(below.rows, float(node.count)), below.assumed, below.rate)
-
-    def _emitted(self, node: AppendOnly | OutputStream) -> Estimate:
-        below = self.of(node.input)
-        stays = update_pattern(node) is Pattern.MONOTONIC
-        return Estimate(below.rate, FOREVER, below.assumed) if stays else below
-
-    def _as_below(self, node: Node) -> Estimate:
-        return self.of(node.inputs[0])
-
     def _source(self, node: Stream | Table) -> Estimate:
         measured = self._statistics.rate(node.name)
         if isinstance(node, Table):
@@ -188,7 +154,8 @@ class Rates:
             count *= self._values(node, column) or DEFAULT_DISTINCT
         return count
 
-    def _selectivity(self, node: Node, predicate: Expression | None) -> float:
+    def selectivity(self, node: Node, predicate: Expression | None) -> float:
+        """Of the rows of a node, those that meet a condition."""
         product = 1.0
         for part in conjuncts(predicate):
             product *= self._part_selectivity(node, part)
@@ -279,27 +246,6 @@ class Rates:
         rate = below.rate if slide is None else min(below.rate, groups * SECOND / slide)
         return Estimate(rate, groups, below.assumed, rate)
 
-    def _sliced(self, node: SlicePartials) -> Estimate:
-        """A row for each group in each slice, and for each value that is counted there; never more than came."""
-        below, slices = self.of(node.input), _slices_in_view(node.input)
-        if slices is None or not below.rows:
-            return below
-        share = min(1.0, self._rows_of_slice(node) * slices / below.rows)
-        return below.scaled(share)
-
-    def _in_slices(self, node: SharedSlices) -> Estimate:
-        below = self.of(node.input)
-        return replace(below, rate=min(below.rate, self._rows_of_slice(node) * SECOND / node.width))
-
-    def _rows_of_slice(self, node: SlicePartials | SharedSlices) -> float:
-        counted = [named.call for named in node.aggregates if slice_form(named.call) is not SliceForm.PARTIAL]
-        values = {value for call in counted for value in values_of(call)}
-        partials = 1.0 if len(counted) < len(node.aggregates) or not counted else 0.0
-        return self.groups(node) * (partials + sum(self._different(node.input, value) for value in values))
-
-    def _different(self, node: Node, value: Expression) -> float:
-        return self.distinct(node, value.name) if isinstance(value, Column) else DEFAULT_DISTINCT
-
     def groups(self, node: Grouping | GroupSynopsis | SlicePartials | SharedSlices) -> float:
         """How many different keys rows have."""
         keys = (key.expression for key in node.keys)
@@ -309,6 +255,73 @@ class Rates:
         if isinstance(node, Distinct):
             return math.prod(self.distinct(node.input, name) for name in node.schema.names)
         return self.groups(node.synopsis if isinstance(node, GroupLookup) else node)
+
+
+def _selected(rates: Rates, node: Filter) -> Estimate:
+    return rates.of(node.input).scaled(rates.selectivity(node.input, node.predicate))
+
+
+def _united(rates: Rates, node: Union) -> Estimate:
+    left, right = rates.of(node.left), rates.of(node.right)
+    assumed, negatives = left.assumed or right.assumed, left.negatives + right.negatives
+    return Estimate(left.rate + right.rate, left.rows + right.rows, assumed, negatives)
+
+
+def _remaining(rates: Rates, node: Except) -> Estimate:
+    """Half of the rows, since which values both have is not known; each may be taken back."""
+    left = rates.of(node.left)
+    return replace(left.scaled(OTHER), assumed=_is_assumed(rates, node), negatives=left.rate * OTHER)
+
+
+def _common(rates: Rates, node: Intersect) -> Estimate:
+    left, right = rates.of(node.left), rates.of(node.right)
+    fewer = left if left.rows <= right.rows else right
+    negatives = (left.negatives + right.negatives) * OTHER
+    return replace(fewer.scaled(OTHER), assumed=_is_assumed(rates, node), negatives=negatives)
+
+
+def _is_assumed(rates: Rates, node: Node) -> bool:
+    return any(rates.of(below).assumed for below in node.inputs)
+
+
+def _limited(rates: Rates, node: Limit) -> Estimate:
+    below = rates.of(node.input)
+    return Estimate(below.rate, min(below.rows, float(node.count)), below.assumed, below.rate)
+
+
+def _emitted(rates: Rates, node: AppendOnly | OutputStream) -> Estimate:
+    below = rates.of(node.input)
+    stays = update_pattern(node) is Pattern.MONOTONIC
+    return Estimate(below.rate, FOREVER, below.assumed) if stays else below
+
+
+def _as_below(rates: Rates, node: Node) -> Estimate:
+    return rates.of(node.inputs[0])
+
+
+def _sliced(rates: Rates, node: SlicePartials) -> Estimate:
+    """A row for each group in each slice, and for each value that is counted there; never more than came."""
+    below, slices = rates.of(node.input), _slices_in_view(node.input)
+    if slices is None or not below.rows:
+        return below
+    share = min(1.0, _rows_of_slice(rates, node) * slices / below.rows)
+    return below.scaled(share)
+
+
+def _in_slices(rates: Rates, node: SharedSlices) -> Estimate:
+    below = rates.of(node.input)
+    return replace(below, rate=min(below.rate, _rows_of_slice(rates, node) * SECOND / node.width))
+
+
+def _rows_of_slice(rates: Rates, node: SlicePartials | SharedSlices) -> float:
+    counted = [named.call for named in node.aggregates if slice_form(named.call) is not SliceForm.PARTIAL]
+    values = {value for call in counted for value in values_of(call)}
+    partials = 1.0 if len(counted) < len(node.aggregates) or not counted else 0.0
+    return rates.groups(node) * (partials + sum(_different(rates, node.input, value) for value in values))
+
+
+def _different(rates: Rates, node: Node, value: Expression) -> float:
+    return rates.distinct(node, value.name) if isinstance(value, Column) else DEFAULT_DISTINCT
 
 
 def _slices_in_view(node: Node) -> float | None:
@@ -347,22 +360,22 @@ _ESTIMATES: ByKind[Callable[..., Estimate]] = ByKind(
     {
         (Stream, Table): Rates._source,
         (Windowed, SubWindows): Rates._windowed,
-        Filter: Rates._selected,
-        (Project, Alias, Sort): Rates._as_below,
+        Filter: _selected,
+        (Project, Alias, Sort): _as_below,
         Join: Rates._join,
         SemiJoin: Rates._matched,
         AntiJoin: Rates._unmatched,
-        Union: Rates._united,
-        Except: Rates._remaining,
-        Intersect: Rates._common,
+        Union: _united,
+        Except: _remaining,
+        Intersect: _common,
         Distinct: Rates._distinct,
         (GroupBy, MergeGroups, *LOOKUPS): Rates._grouped,
-        Limit: Rates._limited,
-        (AppendOnly, OutputStream): Rates._emitted,
-        (WithEnd, Numbered, EndWithParts, Stamped, Exchange): Rates._as_below,
-        SlicePartials: Rates._sliced,
-        SharedSlices: Rates._in_slices,
-        (SliceSummaries, LastSubWindows): Rates._as_below,
-        SYNOPSES: Rates._as_below,
+        Limit: _limited,
+        (AppendOnly, OutputStream): _emitted,
+        (WithEnd, Numbered, EndWithParts, Stamped, Exchange): _as_below,
+        SlicePartials: _sliced,
+        SharedSlices: _in_slices,
+        (SliceSummaries, LastSubWindows): _as_below,
+        SYNOPSES: _as_below,
     }
 )
