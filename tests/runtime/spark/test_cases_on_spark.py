@@ -71,10 +71,11 @@ def in_few_batches(setup: Setup) -> Setup:
 
 
 @pytest.fixture(scope="module")
-def errors(spark: SparkSession) -> dict[str, list[BaseException]]:
-    """All cases run, many in one job: what went wrong in each, by its name."""
-    runs = [run for place, case in enumerate(CASES) for run in ways_on_spark(case, place)]
-    found: dict[str, list[BaseException]] = {case.name: [] for case in CASES}
+def errors(spark: SparkSession, request: pytest.FixtureRequest) -> dict[str, list[BaseException]]:
+    """All cases that are asked for run, many in one job: what went wrong in each, by its name."""
+    asked = {item.callspec.params["case"].name for item in request.session.items if _is_case(item)}
+    runs = [run for place, case in enumerate(CASES) if case.name in asked for run in ways_on_spark(case, place)]
+    found: dict[str, list[BaseException]] = {name: [] for name in asked}
     for first in range(0, len(runs), AT_ONCE):
         part, together = runs[first : first + AT_ONCE], Together(spark)
 
@@ -86,6 +87,10 @@ def errors(spark: SparkSession) -> dict[str, list[BaseException]]:
             if error is not None:
                 found[case.name].append(error)
     return found
+
+
+def _is_case(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and item.originalname == "test_case_on_spark"
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
