@@ -194,6 +194,26 @@ def _significant(a: Int64s) -> int:
 
 
 @compiled
+def _add_limbs(u: Int64s, v: Int64s, count: int) -> None:
+    """Add limbs to u; the carry goes into its next limb."""
+    carry = 0
+    for i in range(count):
+        total = u[i] + v[i] + carry
+        u[i] = total & _MASK
+        carry = total >> 32
+    u[count] = (u[count] + carry) & _MASK
+
+
+@compiled
+def _shift_left(limbs: Int64s, count: int, shift: int, shifted: Int64s) -> None:
+    """By some bits, less than a limb; what leaves the last limb is dropped."""
+    for i in range(count - 1, -1, -1):
+        shifted[i] = (limbs[i] << shift) & _MASK
+        if i > 0:
+            shifted[i] |= limbs[i - 1] >> (32 - shift)
+
+
+@compiled
 def _divide(a: Int64s, b: Int64s, quotient: Int64s, scratch: Int64s) -> None:
     """The quotient, with a becoming the remainder; b is not zero. `scratch` has two rows of limbs and one more each.
 
@@ -210,15 +230,9 @@ def _divide(a: Int64s, b: Int64s, quotient: Int64s, scratch: Int64s) -> None:
         shift += 1
     u, v = scratch[0], scratch[1]
     u[:] = 0
-    for i in range(n - 1, -1, -1):
-        v[i] = (b[i] << shift) & _MASK
-        if i > 0:
-            v[i] |= b[i - 1] >> (32 - shift)
+    _shift_left(b, n, shift, v)
     u[m] = a[m - 1] >> (32 - shift)
-    for i in range(m - 1, -1, -1):
-        u[i] = (a[i] << shift) & _MASK
-        if i > 0:
-            u[i] |= a[i - 1] >> (32 - shift)
+    _shift_left(a, m, shift, u)
     second = v[n - 2] if n > 1 else 0
     for j in range(m - n, -1, -1):
         # D3: guess the digit from two limbs over one, and correct the guess by a third limb.
@@ -241,12 +255,7 @@ def _divide(a: Int64s, b: Int64s, quotient: Int64s, scratch: Int64s) -> None:
         u[j + n] = total & _MASK
         if total < 0:  # D6: the guess was one too large after all, so the divisor is added back
             guess -= np.uint64(1)
-            carry = 0
-            for i in range(n):
-                total = u[i + j] + v[i] + carry
-                u[i + j] = total & _MASK
-                carry = total >> 32
-            u[j + n] = (u[j + n] + carry) & _MASK
+            _add_limbs(u[j:], v, n)
         quotient[j] = np.int64(guess)
     a[:] = 0
     for i in range(n):
