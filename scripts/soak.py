@@ -95,7 +95,7 @@ def memory(rows: int) -> None:
         stop.set()
         watching.join()
         held = max(metric.state_rows for metric in _metrics(engine))
-        size = max(record.state_bytes for record in engine._checkpoint.commits())
+        size = max(record.state_bytes for record in engine._driver.checkpoint.commits())
         print(f"{2 * rows} rows in {seconds:.0f} s; a shard held up to {held} rows, all of them {size / 1e6:.0f} MB")
         print(f"the largest Python worker took {max(seen) / 1e6:.0f} MB")
         bound = 1500e6 + 4 * size
@@ -104,7 +104,7 @@ def memory(rows: int) -> None:
 
 
 def _metrics(engine):  # type: ignore[no-untyped-def]
-    return [metric for record in engine._checkpoint.commits() for metric in record.metrics]
+    return [metric for record in engine._driver.checkpoint.commits() for metric in record.metrics]
 
 
 def _watch(tell: Callable[[int], None], stop: threading.Event) -> None:

@@ -1,4 +1,4 @@
-"""An engine on Spark from start to end: in the background, with statements as it runs, interrupted, taken up again."""
+"""An engine on Spark from start to end: in the background, with statements as it runs, interrupted, resumed."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_listeners_of_spark_see_what_operators_do(spark: SparkSession, tmp_path:
 
 
 def test_a_source_without_a_name_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark refuses it by itself once an engine is there; one from before could not be taken up again."""
+    """Spark refuses it by itself once an engine is there; one from before could not be resumed."""
     setting = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
     spark.conf.set(setting, "false")
     try:

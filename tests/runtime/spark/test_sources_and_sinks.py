@@ -108,7 +108,7 @@ def test_rows_come_from_dataframes_tables_and_folders(spark: SparkSession, tmp_p
         CREATE QUERY named AS SELECT name, v FROM measured [RANGE 1 HOUR], names WHERE measured.k = names.k;
         CREATE QUERY kept AS SELECT k FROM c [RANGE 1 HOUR]
     """)
-    assert first.columns_read(first._stream("measured")) == ["ts", "k", "v"]
+    assert first._driver.columns_read(first._driver.stream("measured")) == ["ts", "k", "v"]
     first.step()
     status = first.status()["streams"]["c"]
     assert (status["rows"], sum(status["rejected"].values())) == (1, 4)
