@@ -37,6 +37,22 @@ class MergedSquares:
     initial, add, merge, finish = Squares.initial, Squares.add, Squares.merge, Squares.finish
 
 
+class Longest:
+    """The longest text; in a module that workers of Spark can import."""
+
+    def initial(self) -> str:
+        return ""
+
+    def add(self, state: str, text: str) -> str:
+        return max(state, text, key=len)
+
+    def merge(self, state: str, other: str) -> str:
+        return max(state, other, key=len)
+
+    def finish(self, state: str) -> str:
+        return state
+
+
 class Span:
     """The largest value less the smallest, on arrays."""
 

@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import windrow
+from support.own_aggregates import Longest
 from windrow.errors import WindrowError
 from windrow.runtime.spark import SparkEngine
 from windrow.types import STRING
@@ -172,22 +173,6 @@ def test_a_query_that_reads_more_columns_waits_for_them(spark: SparkSession, tmp
     assert sorted(row["k"] for row in narrow.answer().to_pylist()) == [1, 2, 3, 4]
     assert sorted((row["k"], row["v"]) for row in wide.answer().to_pylist()) == [(3, "v3"), (4, "v4")]
     engine.close()
-
-
-class Longest:
-    """Of the module that the tests are in, which workers can import."""
-
-    def initial(self) -> str:
-        return ""
-
-    def add(self, state: str, text: str) -> str:
-        return max(state, text, key=len)
-
-    def merge(self, state: str, other: str) -> str:
-        return max(state, other, key=len)
-
-    def finish(self, state: str) -> str:
-        return state
 
 
 def test_aggregates_of_ones_own_reach_the_workers(spark: SparkSession, tmp_path: Path) -> None:
