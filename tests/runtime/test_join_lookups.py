@@ -157,7 +157,7 @@ def test_what_sql_gives(
     with pytest.MonkeyPatch.context() as patch:
         only(patch, kind)
         if watched:
-            patch.setattr(rechoosing, "BETWEEN_LOOKS", 1)
+            patch.setattr(rechoosing, "BETWEEN_POLLS", 1)
             patch.setattr("windrow.sharing.synopsis_choice._PATIENCE", 1)
         check(LocalEngine(), asked, rows, cuts, strategy)
 

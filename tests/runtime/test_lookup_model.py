@@ -137,7 +137,7 @@ def _plan(patch: pytest.MonkeyPatch, indexed: bool, kind: SynopsisKind | None, w
     if indexed:
         patch.setattr(shared_lookups, "is_indexed", lambda *rates: (True, "always"))
     if watched:
-        patch.setattr(rechoosing, "BETWEEN_LOOKS", 1)
+        patch.setattr(rechoosing, "BETWEEN_POLLS", 1)
         patch.setattr("windrow.sharing.synopsis_choice._PATIENCE", 1)
     if kind is not None:
         _only(patch, kind)

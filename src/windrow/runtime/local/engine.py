@@ -305,7 +305,7 @@ class LocalEngine(Engine):
             query = self._queries[name]
             if isinstance(query, LocalQuery):
                 query.take(changes, segment)
-        self._lookups.look()
+        self._lookups.poll()
 
 
 def _with_first(first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:

@@ -19,7 +19,7 @@ from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.lookups.answering import LookedUp
 from windrow.runtime.lookups.maintained import MaintainedSynopsis, maintained_by
 from windrow.runtime.lookups.rechoosing import Rechoosing
-from windrow.runtime.lookups.rechoosing_joins import RechoosingJoin, rechoosing_of
+from windrow.runtime.lookups.rechoosing_joins import rechoosing_of
 from windrow.session import Session
 from windrow.sharing.lookups import is_over_running, synopsis_below
 from windrow.sharing.starting import StartingQuery
@@ -29,7 +29,7 @@ class Lookups:
     def __init__(self, dataflow: Dataflow, dictionary: Dictionary, session: Session) -> None:
         self._dataflow, self._dictionary, self._session = dataflow, dictionary, session
         self._queries: dict[str, LookedUp] = {}
-        self._watching: WeakKeyDictionary[Summaries | JoinSummaries, Rechoosing | RechoosingJoin] = WeakKeyDictionary()
+        self._watching: WeakKeyDictionary[Summaries | JoinSummaries, Rechoosing] = WeakKeyDictionary()
 
     @property
     def names(self) -> list[str]:
@@ -48,21 +48,15 @@ class Lookups:
     def remove(self, name: str) -> None:
         self._queries.pop(name, None)
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Change the form of synopses whose use has changed."""
         memory = self._session.catalog.synopsis_memory
         kept = {id(self._dataflow.roots[name]): name for name in self._queries}
         for name in kept.values():
             found, (_, state) = self.of(name)
             watching = self._watching.setdefault(state, rechoosing_of(found.synopsis))
-            if isinstance(watching, Rechoosing):
-                assert isinstance(state, Summaries), state
-                if watching.look([state], memory):
-                    watching.convert(state, self._dictionary)
-            else:
-                assert isinstance(state, JoinSummaries), state
-                if watching.look([state], memory):
-                    watching.convert(state)
+            if watching.poll([state], memory):
+                watching.convert(state, self._dictionary)
 
     def of(self, name: str) -> tuple[LookedUp, MaintainedSynopsis]:
         """A query that has begun, and where it is looked up."""

@@ -6,28 +6,66 @@ over; answers are the same before and after.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, TypeAlias
 
 from windrow.batch import Dictionary
+from windrow.operators.synopses.maintain_join import JoinSummaries
 from windrow.operators.synopses.maintain_synopsis import LookupWindow, Summaries
 from windrow.physical.synopses import synopsis_for
 from windrow.plan.aggregates import traits_of
 from windrow.plan.analysis.lookups import synopses_of
-from windrow.plan.running_nodes import WindowSynopsis
+from windrow.plan.running_nodes import GroupSynopsis, WindowSynopsis
 from windrow.plan.synopsis_kinds import SynopsisKind
 from windrow.sharing.synopsis_choice import Choice, SynopsisMonitor, Workload
 
-BETWEEN_LOOKS = 10_000  # elements and lookups together
+BETWEEN_POLLS = 10_000  # rows and lookups together
+
+Summarised: TypeAlias = Summaries | JoinSummaries
 
 
-class Rechoosing:
-    """Watches one synopsis; `plan` says how it is to be kept."""
+class Rechoosing(ABC):
+    """Watches one synopsis; `plan` says which form it should have."""
+
+    def __init__(self, plan: GroupSynopsis) -> None:
+        self.plan = plan
+
+    def poll(self, states: Sequence[Summarised], memory: float) -> bool:
+        """Compare what has come with what was asked, if it is enough to say something; whether `plan` has changed."""
+        if self._count(states) < BETWEEN_POLLS:
+            return False
+        chosen = self._choose(states, memory / len(self.plan.aggregates))
+        self._start_counting()
+        kinds, reasons = list(self.plan.kinds), list(self.plan.reasons)
+        for place, choice in chosen.items():
+            kinds[place], reasons[place] = choice.kind.value, f"{choice.reason}, as measured"
+        self.plan = replace(self.plan, kinds=tuple(kinds), reasons=tuple(reasons))
+        return bool(chosen)
+
+    @abstractmethod
+    def convert(self, state: Summarised, dictionary: Dictionary) -> None:
+        """What is kept moves over to the form that the plan says now."""
+
+    @abstractmethod
+    def _count(self, states: Sequence[Summarised]) -> int:
+        """Take over what states have counted; rows and lookups since the last choice."""
+
+    @abstractmethod
+    def _choose(self, states: Sequence[Summarised], memory: float) -> Mapping[int, Choice[Any]]:
+        """The forms that should take over, by the places of their aggregates."""
+
+    @abstractmethod
+    def _start_counting(self) -> None: ...
+
+
+class RechoosingWindow(Rechoosing):
+    """Watches the synopsis of a window."""
 
     def __init__(self, plan: WindowSynopsis) -> None:
-        self.plan = plan
-        self._elements = self._lookups = 0
-        self._windows: dict[LookupWindow, int] = {}
+        super().__init__(plan)
+        self._start_counting()
         self._watches: dict[int, SynopsisMonitor] = {}
         for place, (named, kind) in enumerate(zip(plan.aggregates, plan.kinds, strict=True)):
             among = synopses_of(named.call)
@@ -35,25 +73,28 @@ class Rechoosing:
                 first = Choice(SynopsisKind(kind), 0.0, 0.0, plan.reasons[place])
                 self._watches[place] = SynopsisMonitor(traits_of(named.call), first, among)
 
-    def look(self, states: Sequence[Summaries], memory: float) -> bool:
-        """Compare what has come with what was asked, if it is enough to say something; whether `plan` has changed."""
+    def _start_counting(self) -> None:
+        self._elements = self._lookups = 0
+        self._windows: dict[LookupWindow, int] = {}
+
+    def _count(self, states: Sequence[Summarised]) -> int:
         for state in states:
+            assert isinstance(state, Summaries), state
             self._elements, self._lookups = self._elements + state.elements, self._lookups + state.lookups
             self._windows |= state.windows
             state.elements, state.lookups, state.windows = 0, 0, {}
-        if self._elements + self._lookups < BETWEEN_LOOKS:
-            return False
-        load = self._measured(states, memory / len(self.plan.aggregates)) if self._watches else None
-        self._elements, self._lookups, self._windows = 0, 0, {}
-        if load is None:
-            return False
-        found = {place: choice for place, watch in self._watches.items() if (choice := watch.poll(load)) is not None}
-        for place, choice in found.items():
-            self._note(place, choice)
-        return bool(found)
+        return self._elements + self._lookups
 
-    def convert(self, state: Summaries, dictionary: Dictionary) -> None:
+    def _choose(self, states: Sequence[Summarised], memory: float) -> Mapping[int, Choice[Any]]:
+        if not self._watches:
+            return {}
+        load = self._measured([state for state in states if isinstance(state, Summaries)], memory)
+        polled = ((place, watch.poll(load)) for place, watch in self._watches.items())
+        return {place: choice for place, choice in polled if choice is not None}
+
+    def convert(self, state: Summarised, dictionary: Dictionary) -> None:
         """All elements move over to what the plan says now."""
+        assert isinstance(state, Summaries), state
         by_position = [
             synopsis_for(named.call, SynopsisKind(kind), dictionary)
             for named, kind in zip(self.plan.aggregates, self.plan.kinds, strict=True)
@@ -68,8 +109,3 @@ class Rechoosing:
         are_suffixes = all(window.ends_now for window in self._windows)
         rates = float(self._elements), float(self._lookups)
         return Workload(*rates, widths, are_suffixes=are_suffixes, kept=kept, groups=groups, memory=memory)
-
-    def _note(self, place: int, choice: Choice[SynopsisKind]) -> None:
-        kinds, reasons = list(self.plan.kinds), list(self.plan.reasons)
-        kinds[place], reasons[place] = choice.kind.value, f"{choice.reason}, as measured"
-        self.plan = replace(self.plan, kinds=tuple(kinds), reasons=tuple(reasons))

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from windrow.batch import Dictionary
 from windrow.batch.shards import Shard
-from windrow.operators.synopses.maintain_join import JoinSummaries
-from windrow.operators.synopses.maintain_synopsis import Summaries
 from windrow.physical.lower import Lowering
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.lookups import rechoosing
 from windrow.runtime.lookups.maintained import MaintainedSynopsis, maintained_by
 from windrow.runtime.lookups.rechoosing import Rechoosing
-from windrow.runtime.lookups.rechoosing_joins import RechoosingJoin, rechoosing_of
+from windrow.runtime.lookups.rechoosing_joins import rechoosing_of
 from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery
 from windrow.runtime.shards.storage.bundles import Folder
 from windrow.runtime.shards.storage.checkpoint import Commit
@@ -29,7 +27,7 @@ class ShardSynopses:
         self._folder = folder
         self._batch = -1
         self._read: dict[tuple[GroupSynopsis, int], list[MaintainedSynopsis]] = {}
-        self._forms: dict[tuple[GroupSynopsis, int], Rechoosing | RechoosingJoin] = {}
+        self._forms: dict[tuple[GroupSynopsis, int], Rechoosing] = {}
 
     def of(
         self, query: RunningQuery, plan: RunningPlan, last: Commit | None, memory: float
@@ -46,7 +44,7 @@ class ShardSynopses:
             self._forms = {key: form for key, form in self._forms.items() if key in running}
             self._batch, self._read = last.number, {}
         key = (synopsis, query.start)
-        if sum(state.lookups for _, state in self._read.get(key, ())) >= rechoosing.BETWEEN_LOOKS:
+        if sum(state.lookups for _, state in self._read.get(key, ())) >= rechoosing.BETWEEN_POLLS:
             self._reconsider(key, memory)
         if key not in self._read:
             if len(self._read) >= _MOST:
@@ -68,10 +66,5 @@ class ShardSynopses:
         """What has another form from now on is read again."""
         states = [state for _, state in self._read.get(key, ())]
         form = self._forms.get(key)
-        if isinstance(form, Rechoosing):
-            has_changed = form.look([state for state in states if isinstance(state, Summaries)], memory)
-        else:
-            joins = [state for state in states if isinstance(state, JoinSummaries)]
-            has_changed = form is not None and form.look(joins, memory)
-        if has_changed:
+        if form is not None and form.poll(states, memory):
             del self._read[key]
