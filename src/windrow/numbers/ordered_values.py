@@ -211,13 +211,9 @@ def change_count(
         path[depth] = node
         depth += 1
         node = nodes[node, _LEFT] if side < 0 else nodes[node, _RIGHT]
-    new = tally[0]
-    tally[0] += 1
-    nodes[new, VALUE], nodes[new, SECOND], nodes[new, THIRD] = entry.value, entry.second, entry.third
-    nodes[new, COUNT] = nodes[new, SIZE] = by
-    nodes[new, _LEFT] = nodes[new, _RIGHT] = _NONE
+    new = _new_node(entry, by, nodes, tally)
     if depth == 0:
-        return new  # type: ignore[no-any-return]
+        return new
     parent = path[depth - 1]
     if _order(entry, parent, ranks, second_ranks, nodes) < 0:
         nodes[parent, _LEFT] = new
@@ -233,6 +229,17 @@ def change_count(
             else:
                 nodes[above, _RIGHT] = new
     return new if depth == 0 else root
+
+
+@compiled
+def _new_node(entry: Entry, by: int, nodes: Int64s, tally: Int64s) -> int:
+    """A node without children for a value that is not there yet."""
+    new = tally[0]
+    tally[0] += 1
+    nodes[new, VALUE], nodes[new, SECOND], nodes[new, THIRD] = entry.value, entry.second, entry.third
+    nodes[new, COUNT] = nodes[new, SIZE] = by
+    nodes[new, _LEFT] = nodes[new, _RIGHT] = _NONE
+    return new  # type: ignore[no-any-return]
 
 
 @compiled
