@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.figure import drawn, plotting
 from benchmarks.runner import Report, measuring
 from windrow.batch.arrays import Bools, Int64s
-from windrow.batch.compiled import compiled
+from windrow.batch.compiled import compiled, inlined
 from windrow.synopses import Collective
 from windrow.synopses.collective.collective_index import above_one, insert_one
 from windrow.synopses.collective.level_heaps import LevelHeaps
@@ -137,7 +137,7 @@ def _reserve(synopsis: Collective, group: Int64s) -> None:
     synopsis.synopsis.elements.move(moves)
 
 
-@compiled
+@inlined
 def _insert(g: int, now: int, one: Int64s, stored: Stored) -> None:
     times = stored.times
     times.rows[times.offset[g] + (times.next[g] & (times.size[g] - 1))] = now
@@ -145,7 +145,7 @@ def _insert(g: int, now: int, one: Int64s, stored: Stored) -> None:
     times.next[g] += 1
 
 
-@compiled
+@inlined
 def _count(g: int, begin: int, stored: Stored, found: Int64s) -> int:
     """What both sides look up of a group: the running synopsis, over the positions of the window."""
     position = first_not_before(begin, g, stored.times)
