@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import random
 import signal
 import subprocess
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from support import killed_run
 from support.interrupted import Came
+from windrow.runtime.shards.storage.codec import decoded
 
 HERE = Path(__file__).parent
 
@@ -97,6 +97,6 @@ def _going_on(checkpoint: Path) -> tuple[int, str]:
     last = max(map(int, commits), default=-1)
     if any(int(name[:9]) > last for name in _names(checkpoint / "batches")):
         return last, "batch"
-    taken = 0 if last < 0 else pickle.loads((checkpoint / "commits" / f"{last:09}").read_bytes()[4:]).statements
+    taken = 0 if last < 0 else decoded((checkpoint / "commits" / f"{last:09}").read_bytes()[4:]).statements
     said = max((int(name[:9]) for name in _names(checkpoint / "statements")), default=0)
     return last, "statements" if said > taken else "between"
