@@ -152,7 +152,7 @@ def _only(patch: pytest.MonkeyPatch, kind: SynopsisKind) -> None:
         return (kind,) if kind in found else found
 
     patch.setattr(shared_lookups, "synopses_of", one_of)
-    patch.setitem(lookups._ONLY, kind, f"{kind.value}: no choice")
+    patch.setitem(shared_lookups._ONLY, kind, f"{kind.value}: no choice")
 
 
 @pytest.mark.parametrize(
