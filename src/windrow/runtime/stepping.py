@@ -24,7 +24,7 @@ class Step(NamedTuple):
 class SegmentPass:
     """Operators taken through a segment, inputs first, each of them once however many read it.
 
-    `received` gives the rows of a source, `state_of` the state that an operator works on.
+    `received` gives the rows of a source in the order of time, `state_of` the state that an operator works on.
     """
 
     def __init__(
@@ -42,12 +42,8 @@ class SegmentPass:
     def changes(self, node: PhysicalNode) -> Batch:
         """What comes out of a node, in the order of time."""
         if id(node) not in self._changes:
-            self._changes[id(node)] = self._source(node) if node.operator is None else self._step(node)
+            self._changes[id(node)] = self._received(node) if node.operator is None else self._step(node)
         return self._changes[id(node)]
-
-    def _source(self, node: PhysicalNode) -> Batch:
-        """Rows of an exchange come as the shards before sent them, in no order."""
-        return self._received(node).sorted_by_time()
 
     def _step(self, node: PhysicalNode) -> Batch:
         assert node.operator is not None, node

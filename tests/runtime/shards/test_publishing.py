@@ -71,6 +71,15 @@ def test_they_get_a_batch_after_its_commit(tmp_path: Path) -> None:
     assert sorted({number for number in seen if number is not None}) == [0, 1, 2] and None not in seen
 
 
+def test_a_batch_is_under_way_until_everybody_has_it(tmp_path: Path) -> None:
+    engine = an_engine(tmp_path)
+    batches, idle = engine.driver.batches, list[bool]()
+    engine["q"].subscribe(lambda table: idle.append(batches.is_idle))
+    step(engine, 1, 2)
+    assert idle == [False]
+    assert batches.is_idle
+
+
 def test_a_batch_that_was_not_committed_reaches_nobody_until_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

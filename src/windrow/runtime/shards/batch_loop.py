@@ -147,9 +147,9 @@ class BatchLoop:
             reports = job(spec)
             record = outcome(spec, self._plans.current, statements, source_batch, reports, self.last)
             self._commit(replace(record, seconds=monotonic() - began), reports)
+            self._publish(record)  # a run is not over while a sink is being fed
         finally:
             self._is_running = False
-        self._publish(record)
 
     def _logged(self, number: int) -> tuple[BatchSpec, int] | None:
         """The plan of a batch that was begun before: it runs again as it was to be run."""

@@ -49,7 +49,7 @@ class Driver:
         self._host = host or Host()
         self.checkpoint = Checkpoint(checkpoint)
         self.shards = self.checkpoint.open(shards, otherwise)
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._recovered = frozenset(self.checkpoint.recovered_aggregates())
         distribution = Distribution(self.shards, self._readings)
         self.session = Session(None, self._aggregates(), distribution, self._register, self._as_it_runs)
@@ -60,7 +60,7 @@ class Driver:
             self.statements,
             self.plans,
             clock or SystemClock(),
-            self._lock,
+            self.lock,
             self._host.is_fed,
             self._publish,
         )
@@ -86,7 +86,7 @@ class Driver:
     def sql(self, text: str) -> list[Result]:
         """Run statements; queries, streams and table changes take effect with the next micro-batch."""
         results = []
-        with self._lock:
+        with self.lock:
             for result in self.session.run(text):
                 self._record(result.statement)
                 results.append(result)
@@ -98,7 +98,7 @@ class Driver:
         A name that the checkpoint knows as something else is refused.
         """
         results = []
-        with self._lock:
+        with self.lock:
             for statement in self.statements.new_in(text, self._aggregates(), self.batches.has_ended):
                 results.append(self.session.apply(statement))
                 self._record(statement)
@@ -107,13 +107,13 @@ class Driver:
     def end(self, stream: str, at: int = 0) -> None:
         """No more rows of a stream will come once so much of its source has been read."""
         name = self.stream(stream).name.lower()
-        with self._lock:
+        with self.lock:
             if not self.batches.knows_end(name, at):
                 self._record(EndOfStream(name, at))
 
     def add_output_mode(self, query: ShardedQuery, form: SinkForm) -> None:
         """Have the log contain what a query emits in this form too, from the next micro-batch on."""
-        with self._lock:
+        with self.lock:
             running = self.plans.planned(query.name, self.batches.progress)
             if form.mode in (Mode.CHANGELOG, default_mode(query.slide)) or form in self.plans.forms(running):
                 return
@@ -207,7 +207,7 @@ class Driver:
 
     def _register(self, registered: UserAggregate) -> UserAggregate:
         """Have the checkpoint keep an aggregate, or find that it does."""
-        with self._lock:
+        with self.lock:
             known = self.checkpoint.aggregates.get(registered.name)
             if known is None:
                 self.checkpoint.register(registered)

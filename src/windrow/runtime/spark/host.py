@@ -54,14 +54,19 @@ class SparkHost(Host):
         """The rows of a stream are those of a DataFrame of the user's."""
         self._frames[stream.lower()] = frame
 
-    def frame(self, stream: StreamEntry, columns: Sequence[str]) -> DataFrame:
-        """The streaming DataFrame of a stream, of which queries read these columns."""
+    def is_given(self, stream: StreamEntry) -> bool:
+        """Whether its rows are those of a DataFrame of the user's."""
+        return stream.name.lower() in self._frames
+
+    def given_frame(self, stream: StreamEntry, columns: Sequence[str]) -> DataFrame:
+        """What is read of a DataFrame of the user's: these columns."""
         name = stream.name.lower()
-        given = self._frames.get(name)
-        if given is None:
-            return packed_stream(self.spark, stream, self.pushed.folder(name), self._rows_a_batch)
         self._read[name] = list(columns)
-        return packed_rows(given, name, columns)
+        return packed_rows(self._frames[name], name, columns)
+
+    def source_frame(self, stream: StreamEntry) -> DataFrame:
+        """The streaming DataFrame of a stream with a source of its own, or of rows that are pushed."""
+        return packed_stream(self.spark, stream, self.pushed.folder(stream.name.lower()), self._rows_a_batch)
 
     def is_read(self, stream: StreamEntry, columns: Sequence[str]) -> bool:
         """Whether these columns are among those that are read at present."""

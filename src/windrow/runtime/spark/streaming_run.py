@@ -114,7 +114,8 @@ class StreamingRun:
 
     def reads_all(self) -> bool:
         """Whether all columns of DataFrames that queries read are read at present."""
-        return all(self._host.is_read(stream, self._driver.columns_read(stream)) for stream in self._streams())
+        given = filter(self._host.is_given, self._streams())
+        return all(self._host.is_read(stream, self._driver.columns_read(stream)) for stream in given)
 
     def _streams(self) -> list[StreamEntry]:
         return self._driver.session.catalog.entries(StreamEntry)
@@ -133,6 +134,8 @@ class StreamingRun:
         """Called every now and then while it runs in the background; whether it is over."""
         if self._is_through():
             streaming.stop()
+            if (failed := streaming.exception()) is not None:
+                raise failed
             self._emit_final_refreshes()
             return True
         if streaming.status["message"] == _IDLE and self._driver.batches.tick():
@@ -141,10 +144,11 @@ class StreamingRun:
 
     def _is_through(self) -> bool:
         """Whether all streams have ended, or are among those of which only the rows that are there are waited for."""
-        if not self._driver.batches.is_idle:
-            return False
-        progress, streams = self._driver.batches.progress.streams, self._streams()
-        return bool(streams) and all(self._is_read(entry, progress.get(entry.name.lower())) for entry in streams)
+        with self._driver.lock:
+            if not self._driver.batches.is_idle:
+                return False
+            progress, streams = self._driver.batches.progress.streams, self._streams()
+            return bool(streams) and all(self._is_read(entry, progress.get(entry.name.lower())) for entry in streams)
 
     def _is_read(self, entry: StreamEntry, progress: StreamProgress | None) -> bool:
         if progress is None or progress.has_ended:
@@ -162,13 +166,18 @@ class StreamingRun:
     def _streaming(self, **trigger: bool) -> StreamingQuery:
         """Spark's query over all sources."""
         try:
-            frames = [self._host.frame(stream, self._driver.columns_read(stream)) for stream in self._streams()]
+            frames = map(self._frame, self._streams())
             sources = [wake_stream(self._host.spark, self._wake_file), *frames]
             writer = reduce(DataFrame.union, sources).writeStream.queryName("windrow").foreachBatch(self._micro_batch)
             writer = writer.option("checkpointLocation", self._driver.checkpoint.spark_folder)
             return (writer.trigger(**trigger) if trigger else writer).start()
         except PySparkException as error:
             raise translated(error, spark_session.log_to_read()) from error
+
+    def _frame(self, stream: StreamEntry) -> DataFrame:
+        if self._host.is_given(stream):
+            return self._host.given_frame(stream, self._driver.columns_read(stream))
+        return self._host.source_frame(stream)
 
     def _micro_batch(self, packed: DataFrame, number: int) -> None:
         self._driver.batches.micro_batch(number, partial(run_job, packed))

@@ -85,7 +85,7 @@ class _Router:
         """One message a shard and stage that gets rows."""
         intake = Intake(self._plan.streams[source], self._dictionary)
         report = intake.take(table, self._spec.progress.watermark, self._spec.arrival)
-        rows = intake.taken()
+        rows = intake.taken().sorted_by_time()
         self._intake[source] = self._intake.get(source, IntakeReport()) + report
         self._add_side_output(source, "late", intake.late)
         self._add_side_output(source, "rejected", intake.rejected)
