@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from windrow.catalog import (
     Catalog,
@@ -66,6 +66,13 @@ class Result:
         return "\n".join([self.message, *lines])
 
 
+class _Planning(NamedTuple):
+    """The settings that a query has from its CREATE on, whatever is set later."""
+
+    strategy: Strategy
+    is_optimized: bool
+
+
 class Session:
     """Statements in, results out; durable when a folder is given."""
 
@@ -85,7 +92,7 @@ class Session:
         self.catalog = Catalog(folder)
         self._distribution = distribution
         self._running = running or self._planned
-        self._strategies: dict[str, Strategy] = {}  # of queries that no runtime runs
+        self._created: dict[str, _Planning] = {}
         self._planned_queries: dict[str, PreparedQuery] = {}
         self._keep = keep
         for aggregate in aggregates:
@@ -176,13 +183,14 @@ class Session:
 
     def _create(self, statement: Create) -> Result:
         self.catalog.put(statement.entry)
-        self._strategies[statement.entry.name.lower()] = Strategy(self.catalog.setting("strategy"))
+        self._created[statement.entry.name.lower()] = self._planning()
         return Result(statement, f"created {statement.entry.kind} {statement.entry.name}")
 
     def _drop(self, statement: Drop) -> Result:
         if statement.name is None:
             return Result(statement, "nothing to drop")
         self.catalog.drop(statement.name)
+        self._created.pop(statement.name.lower(), None)
         return Result(statement, f"dropped {statement.kind} {statement.name}")
 
     def _change(self, statement: TableChange) -> Result:
@@ -211,7 +219,8 @@ class Session:
         """How a query runs, or will when it starts."""
         key, spread = (name or "").lower(), self._distribution
         query = self._running(key) or _prepared(self, [self.starting(key, bound)])[key]
-        plan, today = query.plans[key], self._optimize(bound)
+        plan, planning = query.plans[key], self._created.get(key) or self._planning()
+        today = self._optimize(bound, planning.is_optimized)
         return explain(
             plan,
             self.catalog.statistics,
@@ -225,19 +234,22 @@ class Session:
         )
 
     def starting(self, name: str, bound: Node, start: int = BEGINNING) -> StartingQuery:
-        """A query as it is when it starts, under the settings of now."""
+        """A query as it is when it starts, under the settings of its CREATE."""
         entry = self.catalog.get(name)
-        optimized, strategy = self.optimized(bound), Strategy(self.catalog.setting("strategy"))
+        planning = self._created.get(name) or self._planning()
+        optimized = self._optimize(bound, planning.is_optimized).plan
+        query = StartingQuery(name, bound, optimized, start, planning.strategy, planning.is_optimized)
         if not isinstance(entry, QueryEntry):
-            return StartingQuery(name, bound, optimized, start, strategy)
-        key = upsert_key(entry.sink, optimized)
-        return StartingQuery(name, bound, optimized, start, strategy, entry.is_on_lookup, key)
+            return query
+        return replace(query, is_looked_up=entry.is_on_lookup, upsert_key=upsert_key(entry.sink, optimized))
+
+    def _planning(self) -> _Planning:
+        return _Planning(Strategy(self.catalog.setting("strategy")), self.catalog.setting("optimizer") == "on")
 
     def prepare(self, queries: Iterable[StartingQuery], synopses: Sequence[GroupSynopsis] = ()) -> Plans:
         """The plans of queries that start, as they will run beside synopses that run already."""
         catalog = self.catalog
-        is_optimized, is_sharded = catalog.setting("optimizer") == "on", self._distribution is not None
-        settings = Settings(is_optimized, catalog.synopsis_memory, is_sharded)
+        settings = Settings(catalog.synopsis_memory, is_sharded=self._distribution is not None)
         return prepare(queries, settings, catalog.statistics, synopses)
 
     def _planned(self, name: str) -> PreparedQuery | None:
@@ -245,17 +257,15 @@ class Session:
         if not self._planned_queries:
             entries = {entry.name.lower(): entry.plan for entry in self.catalog.entries(QueryEntry)}
             queries = (self.starting(name, plan) for name, plan in entries.items() if plan is not None)
-            strategies = self._strategies
-            known = [replace(query, strategy=strategies.get(query.name, query.strategy)) for query in queries]
-            self._planned_queries = _prepared(self, known)
+            self._planned_queries = _prepared(self, list(queries))
         return self._planned_queries.get(name)
 
     def optimized(self, plan: Node) -> Node:
         """The plan that runs: rewritten by the optimizer unless it is set off."""
-        return self._optimize(plan).plan
+        return self._optimize(plan, self._planning().is_optimized).plan
 
-    def _optimize(self, plan: Node) -> Optimized:
-        if self.catalog.setting("optimizer") == "on":
+    def _optimize(self, plan: Node, is_optimized: bool) -> Optimized:
+        if is_optimized:
             return optimize(plan, self.catalog.statistics)
         return optimize(plan, self.catalog.statistics, REQUIRED, alternatives=(), finishing=())
 

@@ -14,6 +14,7 @@ from support.plans import DECLARATIONS
 from support.queries import STREAMS, queries
 from support.shard_runs import ShardsInProcess
 from windrow.errors import WindrowError
+from windrow.plan.analysis.bounds import bounds_of
 from windrow.plan.explain import Distribution, ExplainedNode
 from windrow.plan.explain.operators import describe_operator, operator_name
 from windrow.plan.nodes import Node
@@ -160,3 +161,39 @@ def test_a_running_query_is_shown_as_it_runs_whatever_is_measured_later() -> Non
     assert len(today) == 2, "today's statistics choose"
     assert before[2]
     engine.close()
+
+
+@pytest.mark.parametrize("shards", [0, 2])
+@pytest.mark.parametrize(("at_create", "later"), [("off", "on"), ("on", "off")])
+def test_a_query_is_planned_under_the_optimizer_of_its_create(at_create: str, later: str, shards: int) -> None:
+    engine: Any = ShardsInProcess(shards) if shards else LocalEngine()
+    command = Session(distribution=Distribution(shards) if shards else None)
+    for where in (engine.sql, command.execute):
+        where(f"{DECLARATIONS}; SET optimizer = {at_create}; CREATE QUERY q AS {PERIODIC}; SET optimizer = {later}")
+    before = explained(engine, "q")
+    (on_command_line,) = command.explain("EXPLAIN q")
+    running = (plans_on_shards if shards else local_plans)(started(engine))["q"]
+    assert before == shown(on_command_line.plan) == shape(running) == explained(engine, "q")
+    assert any(isinstance(node, SlicePartials) for node in running.walk()) == (at_create == "on")
+    engine.close()
+
+
+@pytest.mark.parametrize(("optimizer", "is_sliced"), [("on", True), ("off", False)])
+def test_counters_of_slices_are_shown_where_there_are_slices(optimizer: str, is_sliced: bool) -> None:
+    session = Session()
+    session.execute(f"{DECLARATIONS}; SET optimizer = {optimizer}")
+    (found,) = session.explain("SELECT b, MEDIAN(a) AS m FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY b")
+    groups = found.plan.inputs[0]
+    assert groups.operator == ("MergeGroups" if is_sliced else "GroupBy")
+    assert any("of each slice" in note for note in groups.notes) == is_sliced
+
+
+@pytest.mark.parametrize("optimizer", ["on", "off"])
+def test_what_is_subtracted_is_exact_beside_summaries(optimizer: str) -> None:
+    session = Session()
+    session.execute(f"{DECLARATIONS}; SET optimizer = {optimizer}")
+    text = "SELECT APPROX_COUNT(a, 0.1) AS c, APPROX_MEDIAN(a, 0.1) AS m FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS]"
+    plan = session.plan(text)
+    (running,) = session.prepare([session.starting("", plan)]).values()
+    for bounds in (bounds_of(plan), bounds_of(running)):
+        assert bounds == {"c": "exact", "m": "within 10% of all rows in rank"}

@@ -1,8 +1,8 @@
 """From optimized plans to plans that run: what queries share, and in which form groups and results are computed.
 
 EXPLAIN, the engine in this process, the one on shards and the command line all ask `prepare`, so that what is shown is
-what runs. Queries share with those that start at the same time under the same strategy; one that is looked up also with
-synopses that run already.
+what runs. Queries share with those that start at the same time in the same way (SET strategy, SET optimizer); one that
+is looked up also with synopses that run already.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def prepare(
     synopses: Sequence[GroupSynopsis] = (),
 ) -> Plans:
     """The plans of queries that start, as they will run; `synopses` run already, the oldest first."""
-    together: dict[tuple[int, Strategy], list[StartingQuery]] = {}
+    simultaneous: dict[tuple[int, Strategy, bool], list[StartingQuery]] = {}
     for query in queries:
-        together.setdefault((query.start, query.strategy), []).append(query)
-    steps = PREPARATION if settings.is_optimized else REQUIRED
+        simultaneous.setdefault((query.start, query.strategy, query.is_optimized), []).append(query)
     plans: Plans = {}
-    for members in together.values():
+    for members in simultaneous.values():
         starting = Starting(tuple(members), settings, statistics, tuple(synopses))
+        steps = PREPARATION if starting.is_optimized else REQUIRED
         found = {query.name: query.optimized for query in members}
         for step in (*steps, with_exchanges) if settings.is_sharded else steps:
             found = step(found, starting)

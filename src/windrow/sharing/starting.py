@@ -24,21 +24,21 @@ class StartingQuery:
     optimized: Node
     start: int
     strategy: Strategy
+    is_optimized: bool = True
     is_looked_up: bool = False
     upsert_key: tuple[str, ...] | None = None  # on shards, results that are equal in these columns meet
 
 
 class Settings(NamedTuple):
-    """Those of SET that say how queries run, and whether they run on shards."""
+    """Those of SET that hold for all queries, and whether they run on shards."""
 
-    is_optimized: bool = True
     synopsis_memory: float = math.inf  # bytes of one synopsis
     is_sharded: bool = False
 
 
 @dataclass(frozen=True)
 class Starting:
-    """Queries that start at the same time under the same strategy, beside synopses that run."""
+    """Queries that start at the same time in the same way, beside synopses that run."""
 
     queries: tuple[StartingQuery, ...]
     settings: Settings
@@ -48,6 +48,10 @@ class Starting:
     @property
     def strategy(self) -> Strategy:
         return self.queries[0].strategy
+
+    @property
+    def is_optimized(self) -> bool:
+        return self.queries[0].is_optimized
 
 
 Plans: TypeAlias = dict[str, Node]  # by the names of the queries

@@ -95,8 +95,7 @@ def bound_of(node: Grouping, call: AggregateCall) -> str | None:
         return _looked_up(call)
     if of is Approximation.DISTINCT:
         return f"within {_percent(call)} in 95 of 100 answers" if registers_of(call) is not None else "exact"
-    is_exact = of in _SUBTRACTED or not isinstance(node, MergeGroups)
-    if is_exact and not _is_summarised(node):
+    if of in _SUBTRACTED or not (isinstance(node, MergeGroups) or _is_summarised(node)):
         return "exact"
     if of is Approximation.ITEMS:
         return f"an item has at least count rows and at most most, which is up to {_percent(call)} of all rows more"

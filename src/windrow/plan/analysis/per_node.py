@@ -1,4 +1,4 @@
-"""Remembering what an analysis finding, on the node it is about: nodes never change, so neither does the finding."""
+"""Remembering what an analysis found, on the node it is about: nodes never change, so neither does that."""
 
 from __future__ import annotations
 

@@ -6,15 +6,14 @@ from collections.abc import Iterator
 
 from windrow.plan.aggregate_class import SliceForm
 from windrow.plan.analysis.bounds import bound_of, stored_for
-from windrow.plan.analysis.slices import is_sliced, slice_form
-from windrow.plan.nodes import GroupBy
+from windrow.plan.analysis.slices import slice_form
 from windrow.plan.printer import aggregate_text
 from windrow.plan.running_nodes import Grouping, MergeGroups
 
 
 def slice_notes(node: Grouping) -> Iterator[str]:
     """A line for each aggregate that is approximate, or exact from counters of slices."""
-    from_slices = isinstance(node, MergeGroups) or (isinstance(node, GroupBy) and is_sliced(node))
+    from_slices = isinstance(node, MergeGroups)
     for named in node.aggregates:
         bound = bound_of(node, named.call)
         if bound is not None:
