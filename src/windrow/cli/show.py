@@ -8,9 +8,8 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from windrow.plan.analysis.lifetime import NEVER
 from windrow.plan.explain import ExplainedNode, Explanation
-from windrow.plan.explain.tree import entry_text, exchange_text, number, remarks
+from windrow.plan.explain.tree import entry_text, flow_lines, number, remarks, structure_text
 from windrow.plan.pattern import MEANINGS, Pattern
 
 _COLOURS = {Pattern.MONOTONIC: "green", Pattern.WKS: "cyan", Pattern.WK: "yellow", Pattern.STR: "red"}
@@ -20,7 +19,7 @@ def show_explanations(console: Console, explanations: Iterable[Explanation]) -> 
     for explanation in explanations:
         title = Text.assemble((explanation.query or "query", "bold"), ": ", explanation.text)
         tree = Tree(title, guide_style="dim")
-        tree.add(Text(f"answer kept in {entry_text(explanation.view, name=False)}", style="dim"))
+        tree.add(Text(f"answer kept in {structure_text(explanation.view)}", style="dim"))
         _grow(tree, explanation.plan)
         console.print(tree)
         for remark in remarks(explanation):
@@ -33,13 +32,8 @@ def show_explanations(console: Console, explanations: Iterable[Explanation]) -> 
 def _grow(tree: Tree, node: ExplainedNode) -> None:
     edge = (f"  [{node.pattern.value}, ~{number(node.estimate.rate)} rows/s]", _COLOURS[node.pattern])
     label = Text.assemble((node.operator, "bold"), f" {node.detail}", edge)
-    if node.operator in ("Window", "Stream") and node.lifetime.end != NEVER:
-        label.append(f"\nlives from {node.lifetime.begin} to {node.lifetime.end}", style="dim")
-    moves = exchange_text(node)
-    if moves is not None:
-        label.append(f"\n{moves}", style="dim")
-    for entry in node.state:
-        label.append(f"\nkeeps {entry_text(entry)}", style="dim")
+    for line in (*flow_lines(node), *(f"keeps {entry_text(entry)}" for entry in node.state)):
+        label.append(f"\n{line}", style="dim")
     branch = tree.add(label)
     for below in node.inputs:
         _grow(branch, below)

@@ -188,7 +188,7 @@ class _GroupedBinder(ExpressionBinder):
         self, catalog: Catalog, scope: Scope, clause: str, aggregates: Aggregates, keys: dict[Expression, Column]
     ) -> None:
         super().__init__(catalog, scope, clause, aggregates)
-        self._keys = keys
+        self._keys, self._calls = keys, aggregates.calls
 
     def bind(self, node: exp.Expr) -> Expression:
         bound = super().bind(node)
@@ -196,9 +196,9 @@ class _GroupedBinder(ExpressionBinder):
 
     def grouped(self, expression: Expression, span: Span | None) -> Expression:
         replaced = transform(expression, self._keys.get)
-        known = {column.name for column in self._keys.values()}
+        known = {column.name for column in self._keys.values()} | {*self._calls.values()}
         for part in walk(replaced):
-            if isinstance(part, Column) and part.name not in known and not part.name.startswith("_aggregate"):
+            if isinstance(part, Column) and part.name not in known:
                 place = self.places.get(part.name, span)
                 hint = f"add it to GROUP BY, or use an aggregate such as MAX({unqualified(part.name)})"
                 raise CqlMeaningError(f"{unqualified(part.name)} is neither a key nor an aggregate", place, hint)

@@ -6,19 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from windrow.plan.analysis.keys import keys
-from windrow.plan.analysis.lifetime import Lifetime, lifetime
+from windrow.plan.analysis.lifetime import NEVER, Lifetime, lifetime
 from windrow.plan.analysis.rates import Estimate, Rates, Statistics
 from windrow.plan.analysis.state import StateEntry, state_of, view_of
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.explain.operators import aggregate_notes, describe_operator, operator_name
-from windrow.plan.nodes import Node, Table
+from windrow.plan.nodes import Node, Stream, Table, Windowed
 from windrow.plan.pattern import Pattern
 from windrow.plan.running_nodes import Exchange
 
 
 @dataclass(frozen=True)
 class ExplainedNode:
-    operator: str
+    kind: type[Node]
+    operator: str  # the kind's name for people
     detail: str
     pattern: Pattern
     lifetime: Lifetime
@@ -29,6 +30,19 @@ class ExplainedNode:
     notes: tuple[str, ...]  # how aggregates of the user's own are kept
     inputs: tuple[ExplainedNode, ...]
     stage: int | None = None  # on shards: how often rows have moved before they are here; None for what every shard has
+
+    @property
+    def span(self) -> Lifetime | None:
+        """How long rows live, where that is decided and comes to an end."""
+        return self.lifetime if self.kind in (Windowed, Stream) and self.lifetime.end != NEVER else None
+
+    @property
+    def moves(self) -> tuple[int, int] | None:
+        """Between which stages rows move here."""
+        if self.kind is not Exchange:
+            return None
+        assert self.stage is not None, self
+        return self.inputs[0].stage or 0, self.stage
 
 
 @dataclass(frozen=True)
@@ -60,8 +74,8 @@ class Explanation:
         """The operators that run where rows are read, before they move to shards."""
         if self.shards is None:
             return ()
-        operators = (node.operator for node in _walk(self.plan) if node.stage == 0)
-        return tuple(dict.fromkeys(name for name in operators if name != "Stream"))
+        nodes = (node for node in _walk(self.plan) if node.stage == 0 and node.kind is not Stream)
+        return tuple(dict.fromkeys(node.operator for node in nodes))
 
     @property
     def stages(self) -> int:
@@ -104,6 +118,7 @@ def explain(
 
 def _explained(node: Node, rates: Rates) -> ExplainedNode:
     return ExplainedNode(
+        kind=type(node),
         operator=operator_name(node),
         detail=describe_operator(node),
         pattern=update_pattern(node),

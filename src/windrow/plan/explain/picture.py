@@ -6,11 +6,12 @@ import html
 import textwrap
 from collections.abc import Iterable
 
-from windrow.plan.analysis.lifetime import NEVER
 from windrow.plan.analysis.state import StateEntry
 from windrow.plan.explain.model import ExplainedNode, Explanation
-from windrow.plan.explain.tree import entry_text, exchange_text, number, spread_lines
+from windrow.plan.explain.tree import entry_text, flow_lines, number, spread_lines, structure_text
+from windrow.plan.nodes import Node, Stream, Table
 from windrow.plan.pattern import MEANINGS, Pattern
+from windrow.plan.running_nodes import Exchange
 
 _COLOURS = {
     Pattern.MONOTONIC: "#3f7a3d",
@@ -18,7 +19,7 @@ _COLOURS = {
     Pattern.WK: "#9a6700",
     Pattern.STR: "#b23a48",
 }
-_FILLS = {"Stream": "#e6efe4", "Table": "#e3eaf1", "Exchange": "#f3ead9"}
+_FILLS: dict[type[Node], str] = {Stream: "#e6efe4", Table: "#e3eaf1", Exchange: "#f3ead9"}
 _QUIET, _ALARM = "#6b675c", "#b23a48"
 _WIDTH = 52  # characters of a line in a box; conditions and select lists are broken there
 # Edges run from the consumer down and are drawn backwards: only so does Graphviz keep left inputs on the left.
@@ -42,7 +43,7 @@ def _legend() -> str:
 
 def _query_lines(explanation: Explanation, prefix: str) -> list[str]:
     """A query stands in a frame of its own, its answer on top."""
-    answer = [_bold(explanation.query or "query"), *_wrapped(f"answer in {entry_text(explanation.view, name=False)}")]
+    answer = [_bold(explanation.query or "query"), *_wrapped(f"answer in {structure_text(explanation.view)}")]
     answer += [html.escape(line) for line in (*spread_lines(explanation), *explanation.shared)]
     lines = [
         f'  subgraph cluster_{prefix} {{ style=rounded; color="#e2dccb"; margin=14; label="";',
@@ -54,7 +55,7 @@ def _query_lines(explanation: Explanation, prefix: str) -> list[str]:
 
 def _node_lines(node: ExplainedNode, consumer: str, name: str, lines: list[str]) -> None:
     """The node, the edge to its consumer, then its inputs."""
-    fill = f', fillcolor="{_FILLS[node.operator]}"' if node.operator in _FILLS else ""
+    fill = f', fillcolor="{_FILLS[node.kind]}"' if node.kind in _FILLS else ""
     lines.append(f"  {name} [label=<{_node_label(node)}>{fill}];")
     colour = _COLOURS[node.pattern]
     label = f"{node.pattern.value}  ~{number(node.estimate.rate)}/s"
@@ -65,11 +66,7 @@ def _node_lines(node: ExplainedNode, consumer: str, name: str, lines: list[str])
 
 def _node_label(node: ExplainedNode) -> str:
     parts = [_bold(node.operator), *_wrapped(node.detail)]
-    if node.operator in ("Window", "Stream") and node.lifetime.end != NEVER:
-        span = f"lives from {node.lifetime.begin} to {node.lifetime.end}"
-        parts += [_coloured(line, _QUIET) for line in _wrapped(span)]
-    moves = exchange_text(node)
-    parts += [] if moves is None else [_coloured(moves, _QUIET)]
+    parts += [_coloured(line, _QUIET) for text in flow_lines(node) for line in _wrapped(text)]
     parts += [_state_label(entry) for entry in node.state]
     return "<br/>".join(parts)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from windrow.plan.analysis.lifetime import NEVER
 from windrow.plan.analysis.state import StateEntry
 from windrow.plan.explain.model import Alternative, ExplainedNode, Explanation
 
@@ -13,7 +12,7 @@ _SHOWN_ALTERNATIVES = 6
 
 def tree_text(explanation: Explanation) -> str:
     title = explanation.query or "query"
-    lines = [f"{title}: {explanation.text}", f"answer kept in: {entry_text(explanation.view, name=False)}"]
+    lines = [f"{title}: {explanation.text}", f"answer kept in: {structure_text(explanation.view)}"]
     lines += _node_lines(explanation.plan, "", "")
     return "\n".join([*lines, *remarks(explanation)])
 
@@ -39,7 +38,7 @@ def spread_lines(explanation: Explanation) -> list[str]:
 
 _OTHERWISE = {
     "direct": "rows are stored in lists that are looked through, and DISTINCT keeps its whole input",
-    "nt": "every end is told by a negative tuple, and rows are stored in hashes on the row",
+    "nt": "every end is announced by a negative tuple, and rows are stored in hashes on the row",
 }
 
 
@@ -49,12 +48,12 @@ def strategy_lines(explanation: Explanation) -> list[str]:
     return [] if otherwise is None else [f"strategy {explanation.strategy}: {otherwise} instead of what is shown"]
 
 
-def exchange_text(node: ExplainedNode) -> str | None:
-    """Where an exchange sends rows; None for other operators."""
-    if node.operator != "Exchange":
-        return None
-    (below,) = node.inputs
-    return f"rows move from stage {below.stage or 0} to stage {node.stage}"
+def flow_lines(node: ExplainedNode) -> list[str]:
+    """How long the rows of a window live, or where an exchange sends rows; nothing for other operators."""
+    lines = [] if node.span is None else [f"lives from {node.span.begin} to {node.span.end}"]
+    if node.moves is not None:
+        lines.append("rows move from stage {} to stage {}".format(*node.moves))
+    return lines
 
 
 def _alternative_lines(explanation: Explanation) -> list[str]:
@@ -77,11 +76,7 @@ def _alternative_line(alternative: Alternative) -> str:
 def _node_lines(node: ExplainedNode, first: str, rest: str) -> list[str]:
     lines = [f"{first}{node.operator} {node.detail}  [{node.pattern.value}, ~{number(node.estimate.rate)} rows/s]"]
     bar = "│ " if node.inputs else "  "
-    if node.operator in ("Window", "Stream") and node.lifetime.end != NEVER:
-        lines.append(f"{rest}{bar}  lives from {node.lifetime.begin} to {node.lifetime.end}")
-    lines += [f"{rest}{bar}  {note}" for note in node.notes]
-    moves = exchange_text(node)
-    lines += [] if moves is None else [f"{rest}{bar}  {moves}"]
+    lines += [f"{rest}{bar}  {line}" for line in (*flow_lines(node), *node.notes)]
     lines += [f"{rest}{bar}  keeps {entry_text(entry)}" for entry in node.state]
     for position, below in enumerate(node.inputs):
         last = position == len(node.inputs) - 1
@@ -89,13 +84,17 @@ def _node_lines(node: ExplainedNode, first: str, rest: str) -> list[str]:
     return lines
 
 
-def entry_text(entry: StateEntry, name: bool = True) -> str:
+def entry_text(entry: StateEntry) -> str:
     """`left in a FIFO of basic windows, ~600,000 rows`."""
-    what = f"{entry.what} in " if name else ""
+    return f"{entry.what} in {structure_text(entry)}"
+
+
+def structure_text(entry: StateEntry) -> str:
+    """`a FIFO of basic windows, ~600,000 rows`."""
     rows = "row" if entry.rows == 1 else "rows"
     sizes = [] if math.isinf(entry.rows) else [f"~{number(entry.rows)} {rows}"]
     sizes += [f"until {', '.join(entry.until)} is closed"] if entry.until else []
-    return f"{what}{entry.structure.value}, {', '.join(sizes) or 'growing for ever'}"
+    return f"{entry.structure.value}, {', '.join(sizes) or 'growing for ever'}"
 
 
 def number(value: float) -> str:

@@ -97,12 +97,13 @@ def _operator(node: Union | Except | Intersect) -> str:
 
 
 def _set_operation(node: Union | Except | Intersect, operator: str, output: str) -> str:
-    return f"{_left_operand(node.left, output, operator)} {operator} {_right_operand(node.right)}"
+    return f"{_left_operand(node, output)} {operator} {_right_operand(node.right)}"
 
 
-def _left_operand(node: Node, output: str, operator: str) -> str:
+def _left_operand(parent: Union | Except | Intersect, output: str) -> str:
     """UNION and EXCEPT read from left to right, INTERSECT binds tighter: those need no parentheses on the left."""
-    chained = _is_set_operation(node) and (not operator.startswith("INTERSECT") or isinstance(node, Intersect))
+    node = parent.left
+    chained = _is_set_operation(node) and (not isinstance(parent, Intersect) or isinstance(node, Intersect))
     return _block(node, output) if _is_plain(node) or chained else f"({query_text(node)})"
 
 
