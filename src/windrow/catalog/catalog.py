@@ -11,7 +11,7 @@ from windrow.catalog.entries import Entry, QueryEntry, StreamEntry, TableEntry, 
 from windrow.catalog.journal import Journal, Record
 from windrow.catalog.settings import SETTINGS, UNLIMITED
 from windrow.catalog.statistics import MeasuredStatistics
-from windrow.errors import CatalogError
+from windrow.errors import CatalogError, WindrowError
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.units import parse_size
 
@@ -34,6 +34,14 @@ class Catalog:
 
     def get(self, name: str) -> Entry | None:
         return self._entries.get(name.lower())
+
+    def stream(self, name: str) -> StreamEntry:
+        """The stream of that name; whatever else has it is refused."""
+        entry = self.get(name)
+        if not isinstance(entry, StreamEntry):
+            names = ", ".join(stream.name for stream in self.entries(StreamEntry))
+            raise WindrowError(f"there is no stream {name}", f"streams here: {names or 'none'}")
+        return entry
 
     def names(self) -> list[str]:
         return [entry.name for entry in self._entries.values()]

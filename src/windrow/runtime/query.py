@@ -20,7 +20,7 @@ class Query(ABC):
     """
 
     name: str
-    plan: Node  # as the optimizer left it
+    plan: Node  # optimized; on shards after a restart, as it runs
     slide: int | None  # how far apart refreshes are
 
     @abstractmethod

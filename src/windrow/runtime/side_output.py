@@ -13,14 +13,12 @@ KEPT_ROWS = 10_000  # of a side output; all are counted
 class SideOutput:
     """Rows that were not taken, with the reason; the newest are kept."""
 
-    count: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
     rows: list[pa.Table] = field(default_factory=list)
 
     def put(self, rows: pa.Table, reason: str) -> None:
         if not rows.num_rows:
             return
-        self.count += rows.num_rows
         self.reasons[reason] = self.reasons.get(reason, 0) + rows.num_rows
         self.rows.append(rows.append_column("_reason", pa.array([reason] * rows.num_rows, pa.string())))
         while sum(table.num_rows for table in self.rows[1:]) >= KEPT_ROWS:

@@ -15,6 +15,7 @@ import pytest
 import windrow
 from support.lookup_queries import create, feed, pieces
 from support.shard_runs import ShardsInProcess, files_naming_modules
+from windrow.errors import CheckpointError
 from windrow.plan.nodes import Node
 from windrow.runtime.shards.answers import Answers
 from windrow.runtime.shards.batch_spec import BatchSpec
@@ -96,6 +97,11 @@ def test_an_engine_with_everything_names_no_module(tmp_path: Path) -> None:
         feed(engine, piece)
     assert not files_naming_modules(tmp_path)
     assert ShardsInProcess(2, checkpoint=str(tmp_path)).watermark == engine.watermark
+
+
+def test_a_name_that_is_not_known_is_an_error_of_the_checkpoint() -> None:
+    with pytest.raises(CheckpointError, match=r"has a type\.Kind, which this version"):
+        decoded(encoded(DOUBLE).replace(b"type.Type", b"type.Kind"))
 
 
 def test_a_class_without_a_name_is_not_written() -> None:

@@ -1,9 +1,17 @@
-"""Which parts of a plan are relations without a stream, and whether their changes reach back."""
+"""Which streams a plan reads, which parts of it are relations without one, and whether their changes reach back."""
 
 from __future__ import annotations
 
 from windrow.plan.analysis.per_node import per_node
 from windrow.plan.nodes import Node, Stream, Table
+
+
+@per_node
+def streams_of(node: Node) -> frozenset[str]:
+    """The streams that a plan reads, in lower case."""
+    if isinstance(node, Stream):
+        return frozenset((node.name.lower(),))
+    return frozenset().union(*map(streams_of, node.inputs))
 
 
 @per_node

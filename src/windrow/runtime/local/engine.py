@@ -12,16 +12,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.batch import Batch, Dictionary, sql_type
+from windrow.batch import Batch, Dictionary
 from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock, monotonic
 from windrow.cql import Create, Drop, TableChange
 from windrow.errors import WindrowError
 from windrow.physical.closings import closings_of
 from windrow.physical.physical_node import contents_of
-from windrow.plan.nodes import Node, Stream
-from windrow.plan.printer import identifier
+from windrow.plan.analysis.relations import streams_of
 from windrow.plan.user_aggregate import UserAggregate
+from windrow.runtime.create_statements import columns_of, no_rows, stream_statement
 from windrow.runtime.engine import Engine
 from windrow.runtime.heartbeats import Heartbeats
 from windrow.runtime.intake import Intake
@@ -83,10 +83,8 @@ class LocalEngine(Engine):
         tables = tables_of(data)
         first = next(tables, None)
         if first is None:
-            raise WindrowError(f"{name} has no rows to tell its columns from", "write CREATE STREAM and push rows")
-        columns = ", ".join(f"{identifier(field.name)} {sql_type(field.type)}" for field in first.schema)
-        late = "" if slack is None else f" SLACK {slack}"
-        self.sql(f"CREATE STREAM {identifier(name)} ({columns}) TIMESTAMP BY {identifier(timestamp)}{late}")
+            raise no_rows(name)
+        self.sql(stream_statement(name, columns_of(first), timestamp, slack))
         self._sources[name.lower()] = _with_first(first, tables)
 
     @property
@@ -253,20 +251,16 @@ class LocalEngine(Engine):
             query.feed(sink_of(entry.sink, entry.name, again), sink_form(entry.sink, plan, query.slide))
 
     def _intake(self, stream: str) -> Intake:
-        intake = self._intakes.get(stream.lower())
-        if intake is None:
-            raise WindrowError(f"there is no stream {stream}", f"streams here: {', '.join(self._intakes) or 'none'}")
-        return intake
+        return self._intakes[self.session.catalog.stream(stream).name.lower()]
 
     def _furthest_behind(self) -> str | None:
         used = self._used_streams()
         waiting = [name for name in self._sources if name in used]
         return min(waiting, key=lambda name: self._progress.streams[name].watermark, default=None)
 
-    def _used_streams(self) -> set[str]:
+    def _used_streams(self) -> frozenset[str]:
         """Streams that a query reads; the others are not waited for."""
-        plans: list[Node] = [query.plan for query in self._queries.values()]
-        return {node.name.lower() for plan in plans for node in plan.walk() if isinstance(node, Stream)}
+        return frozenset().union(*(streams_of(query.plan) for query in self._queries.values()))
 
     @property
     def watermark(self) -> int:

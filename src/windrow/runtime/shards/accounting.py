@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from windrow.batch import Dictionary
 from windrow.physical.physical_node import PhysicalNode
-from windrow.plan.nodes import Stream
+from windrow.plan.analysis.relations import streams_of
 from windrow.runtime.shards.graph import Graph
 from windrow.runtime.shards.running_plan import RunningPlan
 from windrow.runtime.shards.tasks.stage_run import Metric
@@ -47,11 +47,11 @@ def sharing(plan: RunningPlan) -> dict[str, int]:
     alone = 0
     for query in plan.queries:
         alone += _operators(Graph(replace(plan, queries=(query,)), Dictionary()))
-    reads = [{node.name for node in query.plan.walk() if isinstance(node, Stream)} for query in plan.queries]
+    reads = [streams_of(query.plan) for query in plan.queries]
     return {
         "operators": shared,
         "operators_alone": alone,
-        "streams_read": len(set().union(*reads)),
+        "streams_read": len(plan.used_streams),
         "streams_read_alone": sum(map(len, reads)),
     }
 

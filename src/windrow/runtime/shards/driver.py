@@ -126,11 +126,7 @@ class Driver:
             self._record(AddOutputMode(query.name.lower(), form))
 
     def stream(self, name: str) -> StreamEntry:
-        found = self.session.catalog.get(name)
-        if not isinstance(found, StreamEntry):
-            names = ", ".join(entry.name for entry in self.session.catalog.entries(StreamEntry))
-            raise WindrowError(f"there is no stream {name}", f"streams here: {names or 'none'}")
-        return found
+        return self.session.catalog.stream(name)
 
     def columns_read(self, stream: StreamEntry) -> list[str]:
         """The columns of a stream that the queries read, and those that place its rows in time."""

@@ -37,6 +37,7 @@ class Source:
     """Rows that a stage receives: of an exchange for the queries that started together."""
 
     name: str
+    start: int  # of these queries
     exchange: Exchange
     ordered: bool  # whether a window counts them
 
@@ -65,7 +66,7 @@ class Graph:
                 if node.operator is None and isinstance(node.plan, Exchange):
                     name = _name(output.start, node)
                     before = name in found and found[name].ordered
-                    found[name] = Source(name, node.plan, before or _counts_rows(consumer.plan))
+                    found[name] = Source(name, output.start, node.plan, before or _counts_rows(consumer.plan))
         return found
 
     def tables(self, stage: int) -> set[str]:
@@ -106,9 +107,9 @@ class Graph:
         for node, _ in _with_consumers(output.root):
             name = _name(output.start, node) if isinstance(node.plan, Exchange) and node.operator is None else None
             if name is not None and name not in self.outputs:
-                assert isinstance(node.plan, Exchange) and node.source is not None
-                below, strategy = node.plan.input, Strategy(node.source.split(".")[0])
-                root = self._lowering(output.start, strategy).sent(below)
+                assert isinstance(node.plan, Exchange)
+                below = node.plan.input
+                root = self._lowering(output.start, Strategy(node.lowered_for)).sent(below)
                 self._add(Output(name, output.start, stage_of(below), root, exchange=node.plan))
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from windrow.catalog import QueryEntry
-from windrow.plan.nodes import Node, Stream
+from windrow.plan.analysis.relations import streams_of
+from windrow.plan.nodes import Node
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.modes import Mode, default_mode
 from windrow.runtime.refreshes import refresh_slide
@@ -25,7 +26,7 @@ class QueryPlans:
     def running(self, entry: QueryEntry, number: int, newest: Callable[[str], int]) -> RunningQuery:
         """A query that starts with the next batch, alone: with the rows that are later than all that have come."""
         starting = self._starting(entry)
-        last = max((newest(name) for name in _streams_of(starting.optimized)), default=BEGINNING)
+        last = max((newest(name) for name in streams_of(starting.optimized)), default=BEGINNING)
         starting = replace(starting, start=BEGINNING if last == BEGINNING else last + 1)
         plan, slide = self._session.prepare([starting])[starting.name], refresh_slide(starting.optimized)
         query = RunningQuery(entry.name, plan, starting.start, starting.strategy, statement=number)
@@ -66,7 +67,3 @@ def _over_synopsis(query: RunningQuery, lookup: Node, running: Mapping[GroupSyno
         return replace(query, plan=synopsis, lookup=lookup)
     of = running[synopsis]
     return replace(query, plan=of.plan, start=of.start, strategy=of.strategy, lookup=lookup)
-
-
-def _streams_of(plan: Node) -> set[str]:
-    return {node.name.lower() for node in plan.walk() if isinstance(node, Stream)}

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from windrow.catalog import Connector, StreamEntry, TableEntry
-from windrow.plan.nodes import Node, Stream
+from windrow.plan.analysis.relations import streams_of
+from windrow.plan.nodes import Node
 from windrow.plan.running_nodes import WindowLookup
 from windrow.plan.strategy import Strategy
 from windrow.runtime.modes import Mode
@@ -69,8 +70,7 @@ class RunningPlan:
 
     @cached_property
     def used_streams(self) -> frozenset[str]:
-        plans = (query.plan for query in self.queries)
-        return frozenset(node.name.lower() for plan in plans for node in plan.walk() if isinstance(node, Stream))
+        return frozenset().union(*(streams_of(query.plan) for query in self.queries))
 
     @cached_property
     def stages(self) -> int:

@@ -150,6 +150,8 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"batch": max(start["batch"], last)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        from windrow.runtime.shards.storage.bundles import writing_shard
+
         first, last = start["batch"] + 1, end["batch"]
         if last < first:
             return []
@@ -157,11 +159,11 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if oldest > first:
             hint = "read a log before it is thrown away, or start with a new checkpoint of the reader"
             raise WindrowError(f"micro-batches {first} to {oldest - 1} are not in the log any more", hint)
-        by_shard: dict[str, list[Address]] = {}
+        by_shard: dict[int, list[Address]] = {}
         for record in self._checkpoint.commits(first - 1):
             if record.number <= last:
                 for address in record.emitted.get(self._name, ()):
-                    by_shard.setdefault(address.bundle.split("-")[2], []).append(address)
+                    by_shard.setdefault(writing_shard(address.bundle), []).append(address)
         return [InputPartition(addresses) for addresses in by_shard.values()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -8,10 +8,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from windrow.batch import sql_type
 from windrow.catalog import StreamEntry
 from windrow.clock import Clock
-from windrow.errors import WindrowError
+from windrow.runtime.create_statements import Columns, columns_of, no_rows, stream_statement
 from windrow.runtime.shards.driver import Driver
 from windrow.runtime.shards.engine import ShardedEngine
 from windrow.runtime.shards.storage.checkpoint import checkpoint_uri
@@ -84,9 +83,8 @@ class SparkEngine(ShardedEngine):
         if not isinstance(data, DataFrame):
             tables = list(tables_of(data))
             if not tables:
-                raise WindrowError(f"{name} has no rows to tell its columns from", "write CREATE STREAM and push rows")
-            columns = [(field.name, str(sql_type(field.type))) for field in tables[0].schema]
-            self._declare(name, columns, timestamp, slack)
+                raise no_rows(name)
+            self._declare(name, columns_of(tables[0]), timestamp, slack)
             for table in tables:
                 self.push(name, table)
             self.end(name)
@@ -101,14 +99,9 @@ class SparkEngine(ShardedEngine):
         if self.session.catalog.get(name) is None:  # or else a checkpoint is resumed
             self.sql(table_from(data, name, f"{self.checkpoint}/tables/{name.lower()}", primary_key, retroactive))
 
-    def _declare(
-        self, name: str, columns: list[tuple[str, str]], timestamp: str, slack: str | None, source: str = ""
-    ) -> None:
-        if self.session.catalog.get(name) is not None:
-            return  # a checkpoint that is resumed
-        declared = ", ".join(f'"{column}" {of}' for column, of in columns)
-        late = "" if slack is None else f" SLACK {slack}"
-        self.sql(f'CREATE STREAM "{name}" ({declared}){source} TIMESTAMP BY "{timestamp}"{late}')
+    def _declare(self, name: str, columns: Columns, timestamp: str, slack: str | None, source: str = "") -> None:
+        if self.session.catalog.get(name) is None:  # or else a checkpoint is resumed
+            self.sql(stream_statement(name, columns, timestamp, slack, source))
 
     def push(self, stream: str, rows: Any) -> None:
         """Hand over rows of a stream; they are kept with the checkpoint, so that they can be read again."""

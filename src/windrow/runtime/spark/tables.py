@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet
 from pyspark.sql import DataFrame
 
-from windrow.batch import sql_type
 from windrow.errors import WindrowError
+from windrow.runtime.create_statements import Columns, columns_of, no_rows, table_statement
 from windrow.runtime.spark.sources import declared_columns
 from windrow.sources.rows import rows_table, tables_of
 
@@ -25,22 +25,18 @@ def table_from(data: Any, name: str, place: str, key: Sequence[str], retroactive
         if data.isStreaming:
             hint = f"write engine.stream('{name}', df, timestamp=...)"
             raise WindrowError("a streaming DataFrame is a stream, not a table", hint)
-        columns = declared_columns(data)
+        columns: Columns = declared_columns(data)
         data.write.mode("overwrite").parquet(place)
     else:
         columns = _written(data, name, Path(place.removeprefix("file://")))
-    declared = ", ".join(f'"{column}" {of}' for column, of in columns)
-    primary = f""", PRIMARY KEY ({", ".join(f'"{column}"' for column in key)})""" if key else ""
-    kind = "" if retroactive else " NON RETROACTIVE"
-    folder = place.removeprefix("file://").replace("'", "''")
-    return f"""CREATE TABLE "{name}" ({declared}{primary}){kind} FROM parquet('{folder}')"""
+    return table_statement(name, columns, key, retroactive, place.removeprefix("file://"))
 
 
-def _written(data: Any, name: str, place: Path) -> list[tuple[str, str]]:
+def _written(data: Any, name: str, place: Path) -> Columns:
     tables = list(tables_of(rows_table(data) if isinstance(data, list) else data, 1 << 30))
     if not tables:
-        raise WindrowError(f"{name} has no rows to tell its columns from", "write CREATE TABLE and insert rows")
+        raise no_rows(name, "write CREATE TABLE and insert rows")
     table = pa.concat_tables(tables)
     place.mkdir(parents=True, exist_ok=True)
     pa.parquet.write_table(table, place / "rows.parquet")
-    return [(field.name, str(sql_type(field.type))) for field in table.schema]
+    return columns_of(table)

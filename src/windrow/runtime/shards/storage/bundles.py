@@ -87,6 +87,16 @@ class Folder:
             return  # gone already: a collection that was cut off goes on
 
 
+def bundle_name(batch: int, stage: int, shard: int, token: str) -> str:
+    """Of what a shard writes at a stage of a micro-batch; a batch that runs again has another token."""
+    return f"{batch:09}-{stage}-{shard}-{token[:8]}"
+
+
+def writing_shard(bundle: str) -> int:
+    """The shard in the name of a bundle."""
+    return int(bundle.split("-")[2])
+
+
 def write_bundle(folder: Folder, bundle: str, contents: Mapping[str, bytes]) -> dict[str, Address]:
     """Write contents one after the other; where each of them lies."""
     addresses, offset = {}, 0

@@ -18,8 +18,11 @@ from typing import Any
 import cloudpickle
 
 from windrow.batch import Dictionary
+from windrow.errors import CheckpointError
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.shards.storage.stable_names import classes, names
+
+OTHER_VERSION = "it was written by another version of Windrow: run that one, or start with an empty checkpoint"
 
 _OURS = "windrow."
 _DICTIONARY = "dictionary"  # of the shard, which is written beside its state
@@ -96,7 +99,11 @@ class _Unpickler(pickle.Unpickler):
             return kind
         if name == _DICTIONARY:
             return self._dictionary
-        return self._aggregates[name.removeprefix(_AGGREGATE)]
+        if name.startswith(_AGGREGATE):
+            return self._aggregates[name.removeprefix(_AGGREGATE)]
+        raise CheckpointError(
+            f"the checkpoint has a {name}, which this version of Windrow does not know", OTHER_VERSION
+        )
 
 
 def encoded(record: object) -> bytes:

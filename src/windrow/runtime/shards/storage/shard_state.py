@@ -34,6 +34,7 @@ from windrow.runtime.shards.storage.bundles import (
     read_contents,
     write_bundle,
 )
+from windrow.runtime.shards.storage.codec import OTHER_VERSION
 from windrow.runtime.shards.storage.manifests import StateManifest, read_manifest, write_manifest
 from windrow.runtime.shards.storage.state_cache import StateCache
 from windrow.runtime.shards.storage.used_strings import UsedStrings
@@ -160,7 +161,7 @@ def _check_fit(manifest: StateManifest, version: ShardVersion, state: ShardState
     if missing:
         raise CheckpointError(
             f"{version.manifest} of the checkpoint does not fit the running plan: it has no {missing[0]}",
-            "it was written by another version of Windrow: run that one, or start with an empty checkpoint",
+            OTHER_VERSION,
         )
 
 

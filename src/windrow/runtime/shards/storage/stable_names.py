@@ -13,7 +13,7 @@ from enum import Enum
 from functools import cache
 from types import ModuleType
 
-PLAIN = ("TableStore", "KeyTable", "SideOutput")  # written with all that they have, though they are no data classes
+PLAIN = ("TableStore", "KeyTable")  # written with all that they have, though they are no data classes
 
 
 def _families() -> dict[str, tuple[ModuleType, ...]]:

@@ -25,7 +25,7 @@ from windrow.runtime.intake import contradiction
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.graph import Source
-from windrow.runtime.shards.storage.bundles import Address, write_bundle
+from windrow.runtime.shards.storage.bundles import Address, bundle_name, write_bundle
 from windrow.runtime.shards.storage.shard_state import STATES, save, state_of
 from windrow.runtime.shards.tasks import messages
 from windrow.runtime.shards.tasks.emission import Emission
@@ -140,12 +140,12 @@ class _Step:
         results = {output.name: run.of(output) for output in state.graph.at_stage(self._stage)}
         return results, run
 
-    def _closings(self, source: str) -> str:
+    def _closings(self, name: str) -> str:
         """Under which name the operators ask for the closings of a source."""
-        stream = self._state.graph.sources(self._stage)[source].exchange.input
+        source = self._state.graph.sources(self._stage)[name]
+        stream = source.exchange.input
         assert isinstance(stream, Stream)
-        start = source.split(".", 1)[0]
-        return f"{start}.{closings_of(stream.name)}"
+        return f"{source.start}.{closings_of(stream.name)}"
 
     def _final(self, source: Source, end: int) -> Batch:
         like = empty(source.exchange.schema.types, self._state.dictionary)
@@ -235,4 +235,4 @@ class _Step:
         return write_bundle(self._spec.folder, f"side_outputs/{self._named()}", contents)
 
     def _named(self) -> str:
-        return f"{self._spec.number:09}-{self._stage}-{self._shard.number}-{self._token[:8]}"
+        return bundle_name(self._spec.number, self._stage, self._shard.number, self._token)
