@@ -25,6 +25,8 @@ from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.snapshot import Part, Parts
 from windrow.types import BIGINT
 
+_FEWEST = 64  # rows that are worth tidying
+
 
 @dataclass(frozen=True)
 class AtEdgeOfTime:
@@ -62,6 +64,7 @@ class TiedEdgeOfTime(Parts):
         self._rows = KeyDirectory()
         self._counts = KeyedArrays(all=np.int64)
         self._ranks = RowRanks(self._rows, _words_of)
+        self._tidied = 0  # rows that were left the last time
 
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         argument, time, *ties = values
@@ -74,10 +77,17 @@ class TiedEdgeOfTime(Parts):
         words = Words(order_of(time), ids, np.zeros(len(ids), np.int64))
         found, sizes = self._trees.sweep(changes, words, Ranks(NO_RANKS, self._ranks.words), self._fractions)
         result = self._values_at(found[0, :, 0, 1], sizes > 0, argument)
-        if self._trees.tally[1] == 0:  # not earlier: an empty node is still compared by its row
-            known = self._rows.known()
-            self._rows.forget(known[self._counts["all"][known] == 0])
+        self._tidy()
         return result
+
+    def _tidy(self) -> None:
+        """Forget rows that are in view no more; goes through all, so only when there are twice as many as last time."""
+        has_empty_nodes = self._trees.tally[1] > 0  # these are still compared by their rows
+        if has_empty_nodes or len(self._rows) < max(_FEWEST, 2 * self._tidied):
+            return
+        known = self._rows.known()
+        self._rows.forget(known[self._counts["all"][known] == 0])
+        self._tidied = len(self._rows)
 
     def _values_at(self, ids: Int64s, present: Array, like: Column) -> Column:
         values = np.zeros(len(ids), dtype_of(like.type))
