@@ -252,11 +252,14 @@ def _figure_11(lookups: int, widths: Sequence[int], longest: int) -> list[Result
 def _ways(synopsis: SharedSynopsis, oldest: Int64s, newest: Int64s) -> dict[str, float]:
     group, calls = np.zeros(len(oldest), np.int64), 200
 
+    def lookup(part: slice) -> None:
+        synopsis.lookup(synopsis.elements.by_rows(group[part], oldest[part], newest[part]))
+
     def one_by_one() -> None:
         for i in range(calls):
-            synopsis.lookup_by_rows(group[:1], oldest[i : i + 1], newest[i : i + 1])
+            lookup(slice(i, i + 1))
 
-    batch = _rate(len(oldest), lambda: synopsis.lookup_by_rows(group, oldest, newest))
+    batch = _rate(len(oldest), lambda: lookup(slice(None)))
     return {"from_python": _rate(calls, one_by_one), "vectorised": batch}
 
 

@@ -13,8 +13,10 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from windrow.batch import Dictionary, column_from_arrow, column_to_arrow
+from windrow.batch.arrays import Int64s
 from windrow.batch.column import Column
 from windrow.synopses import (
+    SharedSynopsis,
     WordAggregate,
     average_of_decimals,
     average_of_doubles,
@@ -48,6 +50,11 @@ class Case:
 
 def shown(column: Column) -> list:
     return column_to_arrow(column).to_pylist()
+
+
+def lookup_by_rows(synopsis: SharedSynopsis, group: Int64s, oldest: Int64s, newest: Int64s) -> list[Column]:
+    """For each of the synopses its value over the last `oldest` elements without the last `newest`."""
+    return synopsis.lookup(synopsis.elements.by_rows(group, oldest, newest))
 
 
 def exact_sum(values: list[float]) -> float:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from benchmarks.baselines.daba import Daba
 from benchmarks.baselines.landmark import Landmark, partitions
 from benchmarks.baselines.search_tree import SearchTree
-from support.synopsis_model import CASES, SUBTRACTABLE, bursts, int64s, shown
+from support.synopsis_model import CASES, SUBTRACTABLE, bursts, int64s, lookup_by_rows, shown
 from windrow.batch.column import Column
 from windrow.synopses import (
     BasicInterval,
@@ -35,7 +35,7 @@ KINDS = (Running, Interval, BasicInterval, NestedLandmarks, SearchTree, TwoStack
 
 def whole(synopsis: SharedSynopsis) -> list:
     zeros = np.zeros(5, np.int64)
-    return shown(synopsis.lookup_by_rows(np.arange(5), zeros + 10**6, zeros)[0])
+    return shown(lookup_by_rows(synopsis, np.arange(5), zeros + 10**6, zeros)[0])
 
 
 def inserted(synopsis: SharedSynopsis, rows: list) -> None:
@@ -207,7 +207,7 @@ def test_sums_of_ten_million_doubles_do_not_drift(kind):
         synopsis.keep_newest(longest)
         oldest = random.integers(1, longest + 1, 50)
         newest = (oldest * random.uniform(0, 1, 50)).astype(np.int64)
-        (found,) = synopsis.lookup_by_rows(np.zeros(50, np.int64), oldest, newest)
+        (found,) = lookup_by_rows(synopsis, np.zeros(50, np.int64), oldest, newest)
         exact = [math.fsum(values[length - a : length - b]) for a, b in zip(oldest, newest, strict=True)]
         assert np.allclose(found.values, exact, rtol=1e-15, atol=0)
 
@@ -221,12 +221,12 @@ def test_infinities_and_overflow_leave_with_their_tuples(case):
     elif case.type == BIGINT and "sum" in case.name:
         values, last = [2**63 - 1, 2**63 - 1, 5], 5
         synopsis.insert(zero[[0] * 3], np.arange(3), [(case.column(values),)])
-        assert shown(synopsis.lookup_by_rows(zero, zero + 3, zero)[0]) == [None]
-        assert shown(synopsis.lookup_by_rows(zero, zero + 1, zero)[0]) == [last]
+        assert shown(lookup_by_rows(synopsis, zero, zero + 3, zero)[0]) == [None]
+        assert shown(lookup_by_rows(synopsis, zero, zero + 1, zero)[0]) == [last]
         return
     else:
         return
     synopsis.insert(zero[[0] * 3], np.arange(3), [(case.column(values),)])
-    assert math.isnan(shown(synopsis.lookup_by_rows(zero, zero + 3, zero)[0])[0])
-    assert shown(synopsis.lookup_by_rows(zero, zero + 3, zero + 2)[0]) == [math.inf]
-    assert shown(synopsis.lookup_by_rows(zero, zero + 1, zero)[0]) == [last]
+    assert math.isnan(shown(lookup_by_rows(synopsis, zero, zero + 3, zero)[0])[0])
+    assert shown(lookup_by_rows(synopsis, zero, zero + 3, zero + 2)[0]) == [math.inf]
+    assert shown(lookup_by_rows(synopsis, zero, zero + 1, zero)[0]) == [last]

@@ -13,7 +13,7 @@ from benchmarks.baselines.daba import Daba
 from benchmarks.baselines.landmark import Landmark
 from benchmarks.baselines.materialized import Materialized
 from benchmarks.baselines.search_tree import SearchTree
-from support.synopsis_model import CASES, SUBTRACTABLE, Case, Model, bursts, int64s, same, shown
+from support.synopsis_model import CASES, SUBTRACTABLE, Case, Model, bursts, int64s, lookup_by_rows, same, shown
 from windrow.errors import WindrowError
 from windrow.synopses import (
     BasicInterval,
@@ -81,7 +81,7 @@ def test_windows_of_rows(kind, case, data):
         synopsis.insert(group, time, [columns])
         synopsis.keep_newest(most)
         asked = [(g, min(oldest, most), min(newest, oldest)) for g, oldest, newest in data.draw(windows)]
-        (found,) = synopsis.lookup_by_rows(*(int64s(column) for column in zip(*asked, strict=True)))
+        (found,) = lookup_by_rows(synopsis, *(int64s(column) for column in zip(*asked, strict=True)))
         wanted = [case.expected(model.by_rows(*window)) for window in asked]
         assert all(map(same, shown(found), wanted)), (shown(found), wanted)
 
@@ -121,7 +121,7 @@ def test_one_window_a_group(kind, case, data):
             if by_rows:
                 synopsis.keep_newest(4)
                 wanted = [case.expected(model.by_rows(g, 4, 0)) for g in range(5)]
-                (found,) = synopsis.lookup_by_rows(groups, np.full(5, 4), np.zeros(5, np.int64))
+                (found,) = lookup_by_rows(synopsis, groups, np.full(5, 4), np.zeros(5, np.int64))
             else:
                 synopsis.expire_until(now - 6)
                 wanted = [case.expected(model.by_time(g, now - 6, now + 1)) for g in range(5)]
@@ -266,4 +266,4 @@ def test_windows_that_are_not_covered_are_refused():
     queue = SharedSynopsis([Daba(case.make())])
     queue.insert(int64s([0, 0]), int64s([5, 25]), [(case.column([1, 2]),)])
     with pytest.raises(WindrowError, match="shorter than what is kept"):
-        queue.lookup_by_rows(one, one + 1, one)
+        lookup_by_rows(queue, one, one + 1, one)

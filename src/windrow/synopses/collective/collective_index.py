@@ -52,10 +52,6 @@ class CollectiveIndex:
         self._number = 0
 
     @property
-    def epsilon(self) -> float:
-        return 0.75 if self.p == 1 else 2 / (self.p + 2)
-
-    @property
     def nbytes(self) -> int:
         return sum(array.nbytes for array in (self.length, self.heap, self.time, self.place, self.used))
 

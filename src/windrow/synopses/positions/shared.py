@@ -101,10 +101,6 @@ class SharedSynopsis:
         """For each of the synopses its value over [begin, end) of each group; FOREVER ends a suffix window."""
         return self.lookup(self.elements.by_time(group, begin, end))
 
-    def lookup_by_rows(self, group: Int64s, oldest: Int64s, newest: Int64s) -> list[Column]:
-        """The same over the last `oldest` elements without the last `newest`."""
-        return self.lookup(self.elements.by_rows(group, oldest, newest))
-
     def lookup(self, spans: Spans) -> list[Column]:
         return [synopsis.lookup(self.elements, spans) for synopsis in self.synopses]
 
