@@ -43,6 +43,17 @@ class Aggregate(Protocol):
     def fresh(self) -> Accumulator: ...
 
 
+class Counted:
+    """Reads a column and, of slices, one more: how many rows, or values, each of its values stands for."""
+
+    column: int
+    count: int | None
+
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        return (self.column,) if self.count is None else (self.column, self.count)
+
+
 @runtime_checkable
 class Clearable(Protocol):
     """An accumulator that can let go of groups which still have rows."""

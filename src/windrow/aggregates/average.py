@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from windrow.aggregates.aggregate import Counted
 from windrow.batch.column import Column, column
 from windrow.numbers.averages import decimal_averages, integer_averages
 from windrow.numbers.digit_sums import DigitSums
@@ -15,15 +16,11 @@ from windrow.types import DOUBLE, DecimalType
 
 
 @dataclass(frozen=True)
-class IntegerAverage:
+class IntegerAverage(Counted):
     """AVG(x) of integers, as DOUBLE."""
 
     column: int
     count: int | None = None  # of partial sums: the column with the count of values
-
-    @property
-    def arguments(self) -> tuple[int, ...]:
-        return (self.column,) if self.count is None else (self.column, self.count)
 
     def fresh(self) -> IntegerAverages:
         return IntegerAverages()
@@ -56,17 +53,13 @@ class FloatAverages(DigitSums):
 
 
 @dataclass(frozen=True)
-class DecimalAverage:
+class DecimalAverage(Counted):
     """AVG(x) of decimals: `type` has more digits after the point than `argument`; halves are rounded away from zero."""
 
     column: int
     argument: DecimalType
     type: DecimalType
     count: int | None = None  # of partial sums: the column with the count of values
-
-    @property
-    def arguments(self) -> tuple[int, ...]:
-        return (self.column,) if self.count is None else (self.column, self.count)
 
     def fresh(self) -> DecimalAverages:
         return DecimalAverages(self.type.scale - self.argument.scale, self.type)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from windrow.aggregates.aggregate import Counted
 from windrow.batch.column import Column, column
 from windrow.numbers.group_events import GroupEvents
 from windrow.numbers.limb_sums import LimbSums
@@ -11,16 +12,12 @@ from windrow.types import Type
 
 
 @dataclass(frozen=True)
-class IntegerSum:
+class IntegerSum(Counted):
     """SUM(x) of integers (as BIGINT) or decimals (as the wider decimal); null without values."""
 
     column: int
     type: Type
     count: int | None = None  # of partial sums: the column with the count of values
-
-    @property
-    def arguments(self) -> tuple[int, ...]:
-        return (self.column,) if self.count is None else (self.column, self.count)
 
     def fresh(self) -> IntegerSums:
         return IntegerSums(self.type)

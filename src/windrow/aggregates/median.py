@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from windrow.aggregates.aggregate import Counted
 from windrow.aggregates.ordered import InOrder
 from windrow.batch.arrays import Floats
 from windrow.batch.column import WIDE, Column, column
@@ -17,15 +18,11 @@ from windrow.types import DOUBLE, DecimalType
 
 
 @dataclass(frozen=True)
-class Median:
+class Median(Counted):
     """As DOUBLE: the mean of the two middle values when their number is even."""
 
     column: int
     count: int | None = None
-
-    @property
-    def arguments(self) -> tuple[int, ...]:
-        return (self.column,) if self.count is None else (self.column, self.count)
 
     def fresh(self) -> Middle:
         return Middle((MEDIAN, 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from windrow.aggregates.aggregate import Counted
 from windrow.aggregates.ordered import InOrder
 from windrow.batch.column import Column
 from windrow.numbers.group_events import GroupEvents
@@ -12,16 +13,12 @@ from windrow.numbers.in_order import column_like
 
 
 @dataclass(frozen=True)
-class Quantile:
+class Quantile(Counted):
     """MIN is φ = 0, MAX is φ = 1."""
 
     column: int
     fraction: Fraction
     count: int | None = None  # of counters: the column that says how many rows a value stands for
-
-    @property
-    def arguments(self) -> tuple[int, ...]:
-        return (self.column,) if self.count is None else (self.column, self.count)
 
     def fresh(self) -> OrderStatistic:
         return OrderStatistic((self.fraction.numerator, self.fraction.denominator))

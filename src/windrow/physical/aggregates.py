@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from windrow.aggregates import (
     Aggregate,
@@ -40,15 +39,16 @@ from windrow.batch.column import WIDE, dtype_of
 from windrow.batch.dictionary import Dictionary
 from windrow.errors import WindrowError
 from windrow.physical import synopsis_kernels
+from windrow.physical.aggregate_calls import constant, fraction_of, is_exact
 from windrow.plan.aggregate_class import SliceForm
 from windrow.plan.analysis.slices import slice_form
 from windrow.plan.approximation import error_of, registers_of
-from windrow.plan.expressions import AggregateCall, Expression, Literal
+from windrow.plan.expressions import AggregateCall
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.synopses import Synopsis, WordAggregate
 from windrow.synopses.collective.thresholds import ThresholdIndex
 from windrow.synopses.sketches.group_sketches import GroupSketch
-from windrow.types import DecimalType, is_integer
+from windrow.types import DecimalType
 
 Columns = tuple[int, ...]  # the ordinals of what an aggregate reads
 Kernel = Callable[[AggregateCall, Columns, Dictionary], Aggregate]
@@ -132,21 +132,6 @@ def _user_defined(user: UserAggregate, columns: Columns, dictionary: Dictionary)
     )
 
 
-def _is_exact(call: AggregateCall) -> bool:
-    of = call.arguments[0].type
-    return is_integer(of) or isinstance(of, DecimalType)
-
-
-def _parameter(argument: Expression) -> Any:
-    """The value of a constant argument."""
-    assert isinstance(argument, Literal), argument
-    return argument.value
-
-
-def _fraction(call: AggregateCall) -> Fraction:
-    return Fraction(str(_parameter(call.arguments[1])))
-
-
 def _count(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
     return Count(columns[0] if columns else None)
 
@@ -161,7 +146,7 @@ def _count_of_partials(call: AggregateCall, columns: Columns, dictionary: Dictio
 
 def _sum(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
     """Over values, or over the columns of partial sums."""
-    if not _is_exact(call):
+    if not is_exact(call):
         return FloatSum(columns[0], columns[1:])
     return IntegerSum(columns[0], call.type, *columns[1:])
 
@@ -171,12 +156,12 @@ def _average(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> A
     of = call.arguments[0].type
     if isinstance(of, DecimalType) and isinstance(call.type, DecimalType):
         return DecimalAverage(columns[0], of, call.type, *columns[1:])
-    return IntegerAverage(*columns) if _is_exact(call) else FloatAverage(columns[0], columns[1:])
+    return IntegerAverage(*columns) if is_exact(call) else FloatAverage(columns[0], columns[1:])
 
 
 def _sum_partial(call: AggregateCall, column: int | None) -> Partial:
     assert column is not None, call
-    return IntegerPartial(column) if _is_exact(call) else FloatPartial(column)
+    return IntegerPartial(column) if is_exact(call) else FloatPartial(column)
 
 
 def _minimum(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
@@ -214,12 +199,12 @@ def _median(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Ag
 
 def _quantile(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
     """Over values, or over values and how many rows each stands for."""
-    return Quantile(columns[0], _fraction(call), *columns[1:2])
+    return Quantile(columns[0], fraction_of(call), *columns[1:2])
 
 
 def _top(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
     """Over values, or over values and how many rows each stands for."""
-    return Top(columns[0], _parameter(call.arguments[0]), dictionary, *columns[1:])
+    return Top(columns[0], constant(call.arguments[0]), dictionary, *columns[1:])
 
 
 def _first(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
@@ -236,7 +221,7 @@ def _frequent(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> 
 
 def _approximate_top(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
     """Over values, or over values with their counts and floors."""
-    return FrequentItems(columns, call.type, dictionary, _parameter(call.arguments[0]))
+    return FrequentItems(columns, call.type, dictionary, constant(call.arguments[0]))
 
 
 def _distinct_count(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
@@ -247,8 +232,8 @@ def _distinct_count(call: AggregateCall, columns: Columns, dictionary: Dictionar
     return DistinctRegisters(columns[0], precision, *columns[1:])
 
 
-def _faded(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
-    raise WindrowError(f"{call.function} changes all the time, and cannot be told", "add REFRESH ON LOOKUP")
+def _decayed(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    raise WindrowError(f"{call.function} has no changelog: it changes all the time", "add REFRESH ON LOOKUP")
 
 
 KERNELS: dict[str, Kernels] = {
@@ -289,7 +274,7 @@ KERNELS: dict[str, Kernels] = {
     "FIRST": Kernels(_first),
     "LAST": Kernels(_last),
     # The binder refuses FREQUENT without sub-windows.
-    "FREQUENT": Kernels(_frequent, cut=lambda call: TopList(_parameter(call.arguments[1])), over_summary=_frequent),
+    "FREQUENT": Kernels(_frequent, cut=lambda call: TopList(constant(call.arguments[1])), over_summary=_frequent),
     # Where every change is emitted, the exact value costs no more.
     "APPROX_COUNT": Kernels(
         _count,
@@ -302,7 +287,7 @@ KERNELS: dict[str, Kernels] = {
     "APPROX_MEDIAN": Kernels(_median, cut=lambda call: RankBlocks(error_of(call)), over_summary=_median),
     "APPROX_QUANTILE": Kernels(_quantile, cut=lambda call: RankBlocks(error_of(call)), over_summary=_quantile),
     "APPROX_TOP": Kernels(_approximate_top, cut=lambda call: LargeShare(error_of(call)), over_summary=_approximate_top),
-    "DECAYED_SUM": Kernels(_faded, sketch=synopsis_kernels.faded_sum),
-    "DECAYED_COUNT": Kernels(_faded, sketch=synopsis_kernels.faded_count),
-    "DECAYED_AVG": Kernels(_faded, sketch=synopsis_kernels.faded_average),
+    "DECAYED_SUM": Kernels(_decayed, sketch=synopsis_kernels.decayed_sum),
+    "DECAYED_COUNT": Kernels(_decayed, sketch=synopsis_kernels.decayed_count),
+    "DECAYED_AVG": Kernels(_decayed, sketch=synopsis_kernels.decayed_average),
 }

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any
-
 from windrow.batch.dictionary import Dictionary
+from windrow.physical.aggregate_calls import constant, fraction_of, is_exact
 from windrow.plan.approximation import error_of
-from windrow.plan.expressions import AggregateCall, Literal
+from windrow.plan.expressions import AggregateCall
 from windrow.plan.synopsis_kinds import INDEX_LEVELS
 from windrow.synopses import (
     Quantile,
@@ -25,7 +23,7 @@ from windrow.synopses import (
 from windrow.synopses.collective.thresholds import ExtremeIndex, ThresholdIndex, WeightIndex
 from windrow.synopses.positions.quantile import Median
 from windrow.synopses.sketches.group_sketches import DecayedKind, DecayedSketch, GroupSketch, HistogramSketch
-from windrow.types import BINARY, STRING, DecimalType, is_integer
+from windrow.types import BINARY, STRING, DecimalType
 
 
 def count_words(call: AggregateCall, dictionary: Dictionary) -> WordAggregate:
@@ -33,14 +31,14 @@ def count_words(call: AggregateCall, dictionary: Dictionary) -> WordAggregate:
 
 
 def sum_words(call: AggregateCall, dictionary: Dictionary) -> WordAggregate:
-    return sum_of_integers(call.type) if _is_exact(call) else sum_of_doubles()
+    return sum_of_integers(call.type) if is_exact(call) else sum_of_doubles()
 
 
 def average_words(call: AggregateCall, dictionary: Dictionary) -> WordAggregate:
     of = call.arguments[0].type
     if isinstance(of, DecimalType) and isinstance(call.type, DecimalType):
         return average_of_decimals(of, call.type)
-    return average_of_integers() if _is_exact(call) else average_of_doubles()
+    return average_of_integers() if is_exact(call) else average_of_doubles()
 
 
 def minimum_words(call: AggregateCall, dictionary: Dictionary) -> WordAggregate:
@@ -56,7 +54,7 @@ def ranked_median(call: AggregateCall) -> Synopsis:
 
 
 def ranked_quantile(call: AggregateCall) -> Synopsis:
-    return Quantile(call.arguments[0].type, Fraction(str(_constant(call))))
+    return Quantile(call.arguments[0].type, fraction_of(call))
 
 
 def count_histogram(call: AggregateCall) -> GroupSketch:
@@ -67,16 +65,16 @@ def sum_histogram(call: AggregateCall) -> GroupSketch:
     return HistogramSketch(float(error_of(call)), call.type, sums=True)
 
 
-def faded_sum(call: AggregateCall) -> GroupSketch:
-    return DecayedSketch(_constant(call), DecayedKind.SUM)
+def decayed_sum(call: AggregateCall) -> GroupSketch:
+    return DecayedSketch(constant(call.arguments[-1]), DecayedKind.SUM)
 
 
-def faded_count(call: AggregateCall) -> GroupSketch:
-    return DecayedSketch(_constant(call), DecayedKind.COUNT)
+def decayed_count(call: AggregateCall) -> GroupSketch:
+    return DecayedSketch(constant(call.arguments[-1]), DecayedKind.COUNT)
 
 
-def faded_average(call: AggregateCall) -> GroupSketch:
-    return DecayedSketch(_constant(call), DecayedKind.AVERAGE)
+def decayed_average(call: AggregateCall) -> GroupSketch:
+    return DecayedSketch(constant(call.arguments[-1]), DecayedKind.AVERAGE)
 
 
 def row_index() -> ThresholdIndex:
@@ -93,14 +91,3 @@ def largest_index() -> ThresholdIndex:
 
 def smallest_index() -> ThresholdIndex:
     return ExtremeIndex(largest=False)
-
-
-def _is_exact(call: AggregateCall) -> bool:
-    of = call.arguments[0].type
-    return is_integer(of) or isinstance(of, DecimalType)
-
-
-def _constant(call: AggregateCall) -> Any:
-    constant = call.arguments[-1]
-    assert isinstance(constant, Literal), call
-    return constant.value

@@ -127,7 +127,7 @@ class JoinSynopsis:
 
     @property
     def _operation(self) -> Operation:
-        return Operation(self.layout.operation, self.layout.plain, self.aggregate.ranks)
+        return self.aggregate.operation(self.layout)
 
     def _zeros(self, rows: int) -> Int64s:
         """So many rows a group, for no groups yet."""

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.aggregates.aggregate import changes_of
+from windrow.aggregates.aggregate import Counted, changes_of
 from windrow.aggregates.distinct_values import values_of_groups
 from windrow.batch.arrays import Array, Int64s
 from windrow.batch.column import Column, column
@@ -43,16 +43,12 @@ def codes_of(values: Column, precision: int) -> Column:
 
 
 @dataclass(frozen=True)
-class DistinctRegisters:
+class DistinctRegisters(Counted):
     """Over values, or over their codes and how many rows have each; `precision` is log2 of the number of registers."""
 
     column: int
     precision: int
     count: int | None = None
-
-    @property
-    def arguments(self) -> tuple[int, ...]:
-        return (self.column,) if self.count is None else (self.column, self.count)
 
     def fresh(self) -> Registers:
         return Registers(self.precision)

@@ -14,7 +14,7 @@ from windrow.numbers.averages import decimal_averages, integer_averages
 from windrow.numbers.in_order import column_like
 from windrow.numbers.limb_sums import IntegerTotals
 from windrow.synopses.positions import words
-from windrow.synopses.positions.words import Layout, Words
+from windrow.synopses.positions.words import Layout, Operation, Words
 from windrow.types import BIGINT, DOUBLE, DecimalType, Type
 
 Values = tuple[Column, ...]
@@ -42,6 +42,10 @@ class WordAggregate:
     def ranks(self) -> Int64s:
         """The order of codes; nothing for other values."""
         return np.zeros(0, np.int64) if self.dictionary is None else self.dictionary.ranks()
+
+    def operation(self, layout: Layout) -> Operation:
+        """How rows of a layout are merged."""
+        return Operation(layout.operation, layout.plain, self.ranks)
 
 
 def count(of_partials: bool = False) -> WordAggregate:

@@ -1,7 +1,9 @@
 """What the synopses of built-in aggregates have in common: rows of words beside the elements' rings.
 
 A synopsis says which rows it keeps of a ring, how they are made when elements come, and how a span of positions is
-answered from them. All three are compiled loops over all groups at once.
+answered from them. All three are compiled loops over all groups at once. Each kind has loops of its own, though they
+read alike: Numba specialises a loop on the step that is inlined into it, and one that gets its step as an argument pays
+for a call per element.
 """
 
 from __future__ import annotations
@@ -69,7 +71,7 @@ class WordSynopsis(Synopsis):
 
     @property
     def operation(self) -> Operation:
-        return Operation(self.layout.operation, self.layout.plain, self.aggregate.ranks)
+        return self.aggregate.operation(self.layout)
 
     def _fitting(self, elements: Elements, came: Words) -> Int64s:
         """Rows that come, in a layout that they and those that are kept fit into."""
