@@ -217,7 +217,7 @@ def _shift_left(limbs: Int64s, count: int, shift: int, shifted: Int64s) -> None:
 def _divide(a: Int64s, b: Int64s, quotient: Int64s, scratch: Int64s) -> None:
     """The quotient, with a becoming the remainder; b is not zero. `scratch` has two rows of limbs and one more each.
 
-    Knuth, The Art of Computer Programming, volume 2, section 4.3.1, algorithm D; u, v, n, m and j are his.
+    Knuth, The Art of Computer Programming, volume 2, section 4.3.1, algorithm D; u, v, n, m and j are Knuth's.
     """
     quotient[:] = 0
     n, m = _significant(b), _significant(a)

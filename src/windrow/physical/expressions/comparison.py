@@ -37,7 +37,7 @@ def _has_nan(source: Column) -> bool:
     return len(source) > 0 and bool(np.isnan(source.values.max()))
 
 
-def together(columns: list[Column], dictionary: Dictionary) -> list[Column]:
+def as_common_type(columns: list[Column], dictionary: Dictionary) -> list[Column]:
     """The columns as their common type."""
     of: Type = NULL
     for column in columns:
@@ -47,7 +47,7 @@ def together(columns: list[Column], dictionary: Dictionary) -> list[Column]:
 
 def comparison(test: Test) -> Kernel:
     def kernel(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:
-        left, right = together(arguments, dictionary)
+        left, right = as_common_type(arguments, dictionary)
         return booleans(test(*comparables(left, right)), both_valid(left, right))
 
     return kernel
@@ -57,7 +57,7 @@ def equality(test: Test) -> Kernel:
     """= and <>: what is coded is compared by its codes."""
 
     def kernel(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:
-        left, right = together(arguments, dictionary)
+        left, right = as_common_type(arguments, dictionary)
         if left.is_coded:
             return booleans(test(left.values, right.values), both_valid(left, right))
         return booleans(test(*comparables(left, right)), both_valid(left, right))
@@ -67,7 +67,7 @@ def equality(test: Test) -> Kernel:
 
 def is_distinct_from(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:
     """Never null: two nulls are the same."""
-    left, right = together(arguments, dictionary)
+    left, right = as_common_type(arguments, dictionary)
     one, other = left.valid_mask(), right.valid_mask()
     differ = np.asarray(comparable(left) != comparable(right), np.bool_)
     return booleans((differ & one & other) | (one != other), None)
@@ -75,7 +75,7 @@ def is_distinct_from(arguments: list[Column], of: Type, dictionary: Dictionary) 
 
 def is_in(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:
     """True when a value is equal; else null when the value or a list member is null."""
-    value, *members = together(arguments, dictionary)
+    value, *members = as_common_type(arguments, dictionary)
     found = np.zeros(1, np.bool_)
     unknown = ~value.valid_mask()
     for member in members:

@@ -8,7 +8,7 @@ from windrow.batch.arrays import Bools
 from windrow.batch.column import Column
 from windrow.batch.dictionary import Dictionary
 from windrow.physical.expressions.casts import cast
-from windrow.physical.expressions.comparison import comparable, together
+from windrow.physical.expressions.comparison import as_common_type, comparable
 from windrow.physical.expressions.vectors import booleans, vector
 from windrow.types import Type
 
@@ -85,7 +85,7 @@ def coalesce(arguments: list[Column], of: Type, dictionary: Dictionary) -> Colum
 
 def null_if(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:
     source = arguments[0]
-    left, right = together(arguments, dictionary)
+    left, right = as_common_type(arguments, dictionary)
     equal = np.asarray(comparable(left) == comparable(right), np.bool_) & left.valid_mask() & right.valid_mask()
     valid = source.valid_mask() & ~equal
     values = np.broadcast_to(source.values, valid.shape)
