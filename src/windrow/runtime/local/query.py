@@ -6,7 +6,6 @@ A continuous query emits its changes; a periodic one its whole answer at every r
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -15,6 +14,7 @@ from windrow.errors import WindrowError
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import AppendOnly, Limit, Node, OutputStream, Sort
 from windrow.runtime.bounds import with_bounds
+from windrow.runtime.local.inputs import Inputs
 from windrow.runtime.modes import Mode, default_mode, rows_in_mode
 from windrow.runtime.query import Query, Subscriber
 from windrow.runtime.refreshes import answers_at_refreshes, refresh_slide, refreshes_to_arrow
@@ -23,15 +23,21 @@ from windrow.runtime.sinks import Sink, SinkForm
 from windrow.runtime.view import View
 from windrow.units import FOREVER, format_timestamp
 
-if TYPE_CHECKING:
-    from windrow.runtime.local.engine import LocalEngine
-
 
 class LocalQuery(Query):
     """What `engine.query(...)` gives."""
 
-    def __init__(self, engine: LocalEngine, name: str, plan: Node, explain: Callable[[], Explanation]) -> None:
-        self._engine = engine
+    def __init__(
+        self,
+        inputs: Inputs,
+        changelog_limit: Callable[[], int],
+        name: str,
+        plan: Node,
+        explain: Callable[[], Explanation],
+    ) -> None:
+        """`changelog_limit` says about how many tuples of its changelog are kept for looking at afterwards."""
+        self._inputs = inputs
+        self._changelog_limit = changelog_limit
         self.name = name
         self.plan = plan
         self.slide = refresh_slide(plan)
@@ -47,7 +53,7 @@ class LocalQuery(Query):
 
     def answer(self, at: int | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
-        instant = self._engine.watermark - 1 if at is None else at
+        instant = self._inputs.progress.watermark - 1 if at is None else at
         if instant < self._view.known_from:
             hint = f"ask for {format_timestamp(self._view.known_from)} or later; changes() has what was before"
             raise WindrowError(f"the answer at {format_timestamp(instant)} is not kept any more", hint)
@@ -58,12 +64,12 @@ class LocalQuery(Query):
 
         Without ORDER BY it is in the order of its values, so that it is always shown in the same way.
         """
-        shown = min(self._engine.watermark - 1, self._engine.last_row)
+        shown = min(self._inputs.progress.watermark - 1, self._inputs.progress.last_row)
         rows = self._view.at(max(shown, self._view.known_from))
         return with_bounds(rows_to_arrow(self._in_order(rows), self.plan.schema.names), self.plan)
 
     def changes(self) -> pa.Table:
-        """The newest changes: the columns, `_ts`, `_exp` (null when open) and `_sign`; `subscribe` hears of all."""
+        """The newest changes: the columns, `_ts`, `_exp` (null when open) and `_sign`; `subscribe` gets all."""
         return pa.concat_tables([self._changelog(batch) for batch in self._changes or [self._none()]])
 
     def subscribe(self, subscriber: Subscriber) -> None:
@@ -94,7 +100,7 @@ class LocalQuery(Query):
     def _remember(self, changes: Batch) -> None:
         self._changes.append(changes)
         self._changelog_size += len(changes)
-        while self._changelog_size > self._engine.changelog_limit and len(self._changes) > 1:
+        while self._changelog_size > self._changelog_limit() and len(self._changes) > 1:
             self._changelog_size -= len(self._changes.pop(0))
 
     def _emitted(self, form: SinkForm, changes: Batch, segment: Segment) -> pa.Table:
@@ -103,7 +109,7 @@ class LocalQuery(Query):
             return self._changelog(changes)
         if self.slide is None or form.mode is not Mode.SNAPSHOT:
             answer = concat([self._none(), *self._view.batches()])
-            until_last_row = segment._replace(last_row=self._engine.last_row)
+            until_last_row = segment._replace(last_row=self._inputs.progress.last_row)
             return rows_in_mode(form.mode, self.plan.schema.names, form.key, changes, answer, until_last_row)
         assert self._begin is not None
         rows = concat([self._none(), *self._view.batches()])
@@ -127,4 +133,4 @@ class LocalQuery(Query):
         return changelog_to_arrow(changes, self.plan.schema.names)
 
     def _none(self) -> Batch:
-        return empty(self.plan.schema.types, self._engine.dictionary)
+        return empty(self.plan.schema.types, self._inputs.dictionary)

@@ -1,0 +1,156 @@
+"""What comes into the local engine: streams with their intakes and sources, tables, and how far time has come.
+
+Of the sources the one that is furthest behind is read first, a chunk at a time. When the watermark (the smallest of the
+streams') has moved, everything before it is final, and comes out as one segment of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from windrow.batch import Batch, Dictionary, Segment
+from windrow.catalog import Catalog, StreamEntry, TableEntry
+from windrow.clock import Clock
+from windrow.cql import TableChange
+from windrow.errors import WindrowError
+from windrow.physical.closings import closings_of
+from windrow.physical.physical_node import contents_of
+from windrow.runtime.heartbeats import Heartbeats
+from windrow.runtime.intake import Intake
+from windrow.runtime.progress import IntakeReport, Progress, stream_status
+from windrow.runtime.tables import TableStore
+from windrow.sources.connectors import source_of
+from windrow.sources.rows import rows_table, tables_of
+from windrow.units import BEGINNING, parse_timestamp
+
+
+class Inputs:
+    """By names in lower case."""
+
+    def __init__(self, catalog: Catalog, dictionary: Dictionary, clock: Clock) -> None:
+        self.dictionary = dictionary
+        self.sources: dict[str, Iterator[pa.Table]] = {}
+        self.progress = Progress()
+        self._catalog = catalog
+        self._clock = clock
+        self._heartbeats = Heartbeats(clock)
+        self._intakes: dict[str, Intake] = {}
+        self._tables: dict[str, TableStore] = {}
+
+    def open_stream(self, entry: StreamEntry) -> None:
+        name = entry.name.lower()
+        self._intakes[name] = Intake(entry, self.dictionary)
+        self._heartbeats.record(name)
+        self._follow_streams()
+        if entry.connector is not None:
+            self.sources[name] = source_of(entry.connector, entry.columns)
+
+    def open_table(self, entry: TableEntry) -> None:
+        store = self._tables[entry.name.lower()] = TableStore(entry, self.dictionary)
+        if entry.connector is not None:
+            store.load(source_of(entry.connector, entry.columns), self.progress.watermark)
+
+    def remove(self, name: str) -> None:
+        """A stream or a table, if there is one of this name."""
+        self._intakes.pop(name, None)
+        self.sources.pop(name, None)
+        self._tables.pop(name, None)
+        self._heartbeats.forget(name)
+        self._follow_streams()
+
+    def intake(self, stream: str) -> Intake:
+        return self._intakes[self._catalog.stream(stream).name.lower()]
+
+    def push(self, stream: str, rows: Any) -> None:
+        """Rows of a stream: Arrow, pandas, or dictionaries."""
+        name = self._name(stream)
+        self._heartbeats.record(name)
+        for table in tables_of(rows_table(rows) if isinstance(rows, list) else rows):
+            self._take(name, table)
+
+    def end(self, stream: str) -> None:
+        """No more rows of a stream will come."""
+        self.progress = self.progress.ending({self._name(stream): 0})
+
+    def punctuate(self, stream: str, before: int | str | None, key: Mapping[str, Any]) -> None:
+        """No row of a stream before a time will come, or no later one with a key."""
+        if before is None and not key:
+            hint = "write before=time, or the key that is closed: item=7"
+            raise WindrowError("a punctuation says what will not come any more", hint)
+        moment = parse_timestamp(before) if isinstance(before, str) else before
+        name = self._name(stream)
+        self._record(name, self._intakes[name].punctuate(moment, key, self.progress.streams[name].intake.newest))
+        self._heartbeats.record(name)
+
+    def change_table(self, change: TableChange) -> None:
+        self._tables[change.table.lower()].apply(change, self.progress.watermark)
+
+    def rejected(self, name: str) -> pa.Table | None:
+        """Rows of a stream, or of a table's source, that could not be taken."""
+        table = self._tables.get(name.lower())
+        return self.intake(name).rejected.table() if table is None else table.rejected.table()
+
+    def status(self) -> dict[str, Any]:
+        """Of streams and tables, what `engine.status()` shows of them."""
+        streams = {
+            intake.stream.name: stream_status(self.progress.streams[name], punctuations=intake.punctuations)
+            for name, intake in self._intakes.items()
+        }
+        tables = {s.entry.name: {"rows": len(s.contents()), "rejected": s.reasons()} for s in self._tables.values()}
+        return {"streams": streams, "tables": tables}
+
+    def read(self, used: Collection[str]) -> bool:
+        """Take a chunk of the source that is furthest behind, of streams in use; False when all have ended."""
+        waiting = [name for name in self.sources if name in used]
+        behind = min(waiting, key=lambda name: self.progress.streams[name].watermark, default=None)
+        if behind is not None:
+            table = next(self.sources[behind], None)
+            if table is None:
+                del self.sources[behind]
+                self.end(behind)
+            else:
+                self._take(behind, table)
+        self._move_silent_streams()
+        return behind is not None
+
+    def next_segment(self, used: Collection[str]) -> tuple[Segment, dict[str, Batch]] | None:
+        """What has become final since the last time, of streams in use and of all tables; None when nothing has."""
+        self.progress, segment = self.progress.advanced(used)
+        if segment is None:
+            return None
+        rows: dict[str, Batch] = {}
+        for name in used:
+            intake = self._intakes[name]
+            if intake.closed is not None:
+                rows[closings_of(intake.stream.name)] = intake.closed.until(segment.end, segment.begin)
+            rows[intake.stream.name], report = intake.until(segment.end)
+            self._record(name, report)
+        for store in self._tables.values():
+            rows[contents_of(store.entry.name)] = store.contents()
+            rows[store.entry.name] = store.changes(segment)
+        last_row = max(int(batch.ts.max(initial=BEGINNING)) for batch in rows.values())
+        return segment._replace(last_row=last_row), rows
+
+    def _name(self, stream: str) -> str:
+        return self.intake(stream).stream.name.lower()
+
+    def _take(self, name: str, table: pa.Table) -> None:
+        self._record(name, self._intakes[name].take(table, self.progress.watermark, self._clock.now()))
+
+    def _record(self, name: str, report: IntakeReport) -> None:
+        self.progress = self.progress.with_intake([{name: report}])
+
+    def _follow_streams(self) -> None:
+        """Streams have come or gone."""
+        slacks = {name: intake.stream.slack for name, intake in self._intakes.items()}
+        self.progress = self.progress.with_streams(slacks)
+
+    def _move_silent_streams(self) -> None:
+        """Those that were silent for the length of their heartbeat; one whose source is being read is not silent."""
+        listening = {name: intake.stream for name, intake in self._intakes.items() if name not in self.sources}
+        times = self._heartbeats.due(listening, self.progress)
+        if times:
+            self.progress = self.progress.moved(times)

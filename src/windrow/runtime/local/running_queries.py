@@ -1,0 +1,97 @@
+"""The queries of the local engine, from their start until they are dropped: each segment goes through all of them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pyarrow as pa
+
+from windrow.catalog import QueryEntry
+from windrow.plan.analysis.relations import streams_of
+from windrow.runtime.local.dataflow import Dataflow
+from windrow.runtime.local.inputs import Inputs
+from windrow.runtime.local.lookups import Lookups
+from windrow.runtime.local.query import LocalQuery
+from windrow.runtime.local.starts import Starts
+from windrow.runtime.lookups.answering import LookedUp, answer_at, newest_answer
+from windrow.runtime.lookups.lookup_query import LookupQuery
+from windrow.runtime.sinks import sink_form, sink_of
+from windrow.runtime.stream_statistics import StreamStatistics
+from windrow.session import Session
+from windrow.sharing.lookups import covered
+from windrow.sharing.starting import PreparedQuery
+
+MOST_CHANGES, FEWEST_CHANGES = 1_000_000, 1_000  # of a query, for looking at afterwards
+CHANGES_OF_ALL = 10_000_000  # queries
+
+
+class RunningQueries:
+    def __init__(self, session: Session, dataflow: Dataflow, inputs: Inputs) -> None:
+        self.by_name: dict[str, LocalQuery | LookupQuery] = {}  # in lower case
+        self._session, self._dataflow, self._inputs = session, dataflow, inputs
+        self._lookups = Lookups(dataflow, inputs.dictionary, session)
+        self._starts = Starts(session, dataflow, self._lookups)
+        self._statistics = StreamStatistics(session.catalog)
+
+    def start(self, entry: QueryEntry, again: bool) -> None:
+        """With the next segment; `again` when it ran before this process."""
+        assert entry.plan is not None, entry
+        starting = self._session.starting(entry.name.lower(), entry.plan, self._inputs.progress.watermark)
+        self._starts.add(starting)
+        plan, explain = starting.optimized, partial(self._session.explain_query, entry.name, entry.plan)
+        if entry.is_on_lookup:
+            answers = partial(self._answer_at, starting.name), partial(self._newest_answer, starting.name)
+            self.by_name[starting.name] = LookupQuery(entry.name, plan, *answers, explain)
+            return
+        query = LocalQuery(self._inputs, self.changelog_limit, entry.name, plan, explain)
+        self.by_name[starting.name] = query
+        if entry.sink is not None:
+            query.feed(sink_of(entry.sink, entry.name, again), sink_form(entry.sink, plan, query.slide))
+
+    def remove(self, name: str) -> None:
+        """If there is one of this name."""
+        if self.by_name.pop(name, None) is not None:
+            self._dataflow.remove(name)
+            self._lookups.remove(name)
+            self._starts.remove(name)
+
+    def used_streams(self) -> frozenset[str]:
+        """Streams that a query reads; the others are not waited for."""
+        return frozenset().union(*(streams_of(query.plan) for query in self.by_name.values()))
+
+    def advance(self) -> None:
+        """Take what has become final through the dataflow."""
+        final = self._inputs.next_segment(self.used_streams())
+        if final is None:
+            return
+        segment, rows = final
+        self._statistics.observe(rows)
+        self._starts.begin()
+        for name, changes in self._dataflow.step(rows, segment).items():
+            query = self.by_name[name]
+            if isinstance(query, LocalQuery):
+                query.take(changes, segment)
+        self._lookups.poll()
+
+    def changelog_limit(self) -> int:
+        """About how many tuples of the changelog of a query can be looked at afterwards."""
+        emitting = max(1, len(self.by_name) - len(self._lookups.names))
+        return min(MOST_CHANGES, max(FEWEST_CHANGES, CHANGES_OF_ALL // emitting))
+
+    def lookup(self, cql: str, at: int | None) -> pa.Table:
+        """The answer of a query that does not run, from a synopsis that is maintained for others."""
+        synopses = self._starts.synopses()
+        query = LookedUp(covered(self._session.plan(cql), list(synopses)), self._inputs.dictionary)
+        return answer_at(query, [synopses[query.synopsis]], self._inputs.progress.watermark, at)
+
+    def as_it_runs(self, name: str) -> PreparedQuery | None:
+        return self._starts.query(name)
+
+    def _answer_at(self, name: str, at: int | None) -> pa.Table:
+        query, synopsis = self._starts.looked_up(name)
+        return answer_at(query, [synopsis], self._inputs.progress.watermark, at)
+
+    def _newest_answer(self, name: str) -> pa.Table:
+        query, synopsis = self._starts.looked_up(name)
+        progress = self._inputs.progress
+        return newest_answer(query, [synopsis], progress.watermark, progress.last_row)
