@@ -66,11 +66,15 @@ class Result:
         return "\n".join([self.message, *lines])
 
 
-class _Planning(NamedTuple):
+class _PlanSettings(NamedTuple):
     """The settings that a query has from its CREATE on, whatever is set later."""
 
     strategy: Strategy
     is_optimized: bool
+
+
+def _settings_of(catalog: Catalog) -> _PlanSettings:
+    return _PlanSettings(Strategy(catalog.setting("strategy")), catalog.setting("optimizer") == "on")
 
 
 class Session:
@@ -81,20 +85,20 @@ class Session:
         folder: Path | str | None = None,
         aggregates: Sequence[UserAggregate] = (),
         distribution: Distribution | None = None,
-        keep: Callable[[UserAggregate], UserAggregate] = lambda registered: registered,
+        on_register: Callable[[UserAggregate], UserAggregate] = lambda registered: registered,
         running: Callable[[str], PreparedQuery | None] | None = None,
     ) -> None:
         """`aggregates` are the user's own that queries of the folder call; with a `distribution`, EXPLAIN shows it.
 
-        `keep` is told of every aggregate that is registered later, and says which one its name stands for.
+        `on_register` gets every aggregate that is registered later, and gives the one that its name stands for.
         `running` gives the queries of a runtime as they run; without it all are planned as if they started together.
         """
         self.catalog = Catalog(folder)
         self._distribution = distribution
         self._running = running or self._planned
-        self._created: dict[str, _Planning] = {}
+        self._created: dict[str, _PlanSettings] = {}
         self._planned_queries: dict[str, PreparedQuery] = {}
-        self._keep = keep
+        self._on_register = on_register
         for aggregate in aggregates:
             self._know(_with_a_free_name(aggregate))
         self._bind_stored()
@@ -146,7 +150,7 @@ class Session:
         functions = functions() if isinstance(functions, type) else functions
         of = AggregateClass(kind)
         made = UserAggregate(name, tuple(arguments), result, functions, of, duplicate_sensitive, vectorized)
-        self._know(self._keep(_with_a_free_name(made)))
+        self._know(self._on_register(_with_a_free_name(made)))
 
     def failures(self, aggregate: str) -> list[AggregateError]:
         """What the functions of an aggregate of your own have raised; the newest are kept."""
@@ -183,7 +187,7 @@ class Session:
 
     def _create(self, statement: Create) -> Result:
         self.catalog.put(statement.entry)
-        self._created[statement.entry.name.lower()] = self._planning()
+        self._created[statement.entry.name.lower()] = _settings_of(self.catalog)
         return Result(statement, f"created {statement.entry.kind} {statement.entry.name}")
 
     def _drop(self, statement: Drop) -> Result:
@@ -219,8 +223,8 @@ class Session:
         """How a query runs, or will when it starts."""
         key, spread = (name or "").lower(), self._distribution
         query = self._running(key) or _prepared(self, [self.starting(key, bound)])[key]
-        plan, planning = query.plans[key], self._created.get(key) or self._planning()
-        today = self._optimize(bound, planning.is_optimized)
+        plan, settings = query.plans[key], self._created.get(key) or _settings_of(self.catalog)
+        today = self._optimize(bound, settings.is_optimized)
         return explain(
             plan,
             self.catalog.statistics,
@@ -236,15 +240,12 @@ class Session:
     def starting(self, name: str, bound: Node, start: int = BEGINNING) -> StartingQuery:
         """A query as it is when it starts, under the settings of its CREATE."""
         entry = self.catalog.get(name)
-        planning = self._created.get(name) or self._planning()
-        optimized = self._optimize(bound, planning.is_optimized).plan
-        query = StartingQuery(name, bound, optimized, start, planning.strategy, planning.is_optimized)
+        settings = self._created.get(name) or _settings_of(self.catalog)
+        optimized = self._optimize(bound, settings.is_optimized).plan
+        query = StartingQuery(name, bound, optimized, start, settings.strategy, settings.is_optimized)
         if not isinstance(entry, QueryEntry):
             return query
         return replace(query, is_looked_up=entry.is_on_lookup, upsert_key=upsert_key(entry.sink, optimized))
-
-    def _planning(self) -> _Planning:
-        return _Planning(Strategy(self.catalog.setting("strategy")), self.catalog.setting("optimizer") == "on")
 
     def prepare(self, queries: Iterable[StartingQuery], synopses: Sequence[GroupSynopsis] = ()) -> Plans:
         """The plans of queries that start, as they will run beside synopses that run already."""
@@ -262,7 +263,7 @@ class Session:
 
     def optimized(self, plan: Node) -> Node:
         """The plan that runs: rewritten by the optimizer unless it is set off."""
-        return self._optimize(plan, self._planning().is_optimized).plan
+        return self._optimize(plan, _settings_of(self.catalog).is_optimized).plan
 
     def _optimize(self, plan: Node, is_optimized: bool) -> Optimized:
         if is_optimized:

@@ -77,10 +77,11 @@ def run(
     """Run the queries of a file until all its sources have ended, with live answers in the terminal."""
     from windrow.cli.run import run_local, run_on_spark  # loads the engine, which the other commands do without
 
+    console = None if json else Console()
     if not local:
-        run_on_spark(_text(file, None), Console(), master, checkpoint, batch_rows, json)
+        run_on_spark(_text(file, None), console, master, checkpoint, batch_rows)
     elif master is None and checkpoint is None:
-        run_local(_text(file, None), Console(), json)
+        run_local(_text(file, None), console)
     else:
         raise WindrowError("--master and --checkpoint are for runs on Spark", "leave out --local, or both of them")
 

@@ -13,11 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow.cli.questions import questions
-from windrow.cli.run import interrupted_once, show_run, size_text
+from windrow.cli.run import interrupted_once, show_run
 from windrow.clock import monotonic
 from windrow.connect import connect
 from windrow.errors import WindrowError
 from windrow.runtime.spark import SparkEngine, SparkQuery
+from windrow.units import format_size
 
 _SHOWCASE = Path("examples") / "traffic.cql"
 _BATCH_ROWS = 60_000  # two minutes of each link: enough of them to watch, few enough to be done in a minute
@@ -84,7 +85,7 @@ def _conclude(console: Console, engine: SparkEngine, seconds: float, folder: Pat
     table.add_row(
         Text("cost", style="bold"),
         f"{rows:,} rows in {seconds:.0f} s ({rows / seconds:,.0f} rows/s) on {engine.shards} shards, "
-        f"{status['batch'] + 1} micro-batches; most state {size_text(status['most_state_bytes'])}. "
+        f"{status['batch'] + 1} micro-batches; most state {format_size(status['most_state_bytes'])}. "
         f"Dearest: {dearest}.",
     )
     table.add_row(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ from rich.text import Text
 from windrow.cli.questions import questions
 from windrow.clock import monotonic
 from windrow.connect import connect
-from windrow.units import FOREVER, format_timestamp
+from windrow.units import FOREVER, format_size, format_timestamp
 
 if TYPE_CHECKING:
     from windrow.runtime.engine import Engine
@@ -29,23 +29,23 @@ _SHOWN_ROWS = 8
 _FRAME = 5  # lines of a table that are not rows
 
 
-def run_local(text: str, console: Console, as_json: bool = False) -> None:
-    """Run the statements in this process until all sources have ended."""
+def run_local(text: str, console: Console | None) -> None:
+    """Run the statements in this process until all sources have ended; without a console the status is printed."""
     with connect(local=True) as engine:
         engine.sql(text)
-        show_run(engine, questions(text), console, as_json)
+        _run(engine, text, console)
 
 
 def run_on_spark(
-    text: str, console: Console, master: str | None, checkpoint: str | None, rows_a_batch: int, as_json: bool = False
+    text: str, console: Console | None, master: str | None, checkpoint: str | None, rows_a_batch: int
 ) -> None:
     """The same on Spark; the checkpoint of an earlier run is resumed."""
-    with console.status("Starting Spark ...") if console.is_terminal and not as_json else nullcontext():
+    with console.status("Starting Spark ...") if console is not None and console.is_terminal else nullcontext():
         engine = connect(master=master, checkpoint=checkpoint, rows_a_batch=rows_a_batch)
     with interrupted_once(), engine:
         engine.resume(text)
         engine.end_streams_without_source()
-        show_run(engine, questions(text), console, as_json)
+        _run(engine, text, console)
 
 
 @contextmanager
@@ -64,21 +64,34 @@ def interrupted_once() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def show_run(engine: Engine, asked: Mapping[str, str], console: Console, as_json: bool = False) -> None:
+def _run(engine: Engine, text: str, console: Console | None) -> None:
+    if console is None:
+        print_run(engine)
+    else:
+        show_run(engine, questions(text), console)
+
+
+def print_run(engine: Engine) -> None:
+    """Run, and print the status as a line of JSON now and then, and at the end."""
+
+    def print_status() -> None:
+        print(json.dumps(engine.status()), flush=True)
+
+    with suppress(KeyboardInterrupt):
+        engine.run(print_status)
+    print_status()
+
+
+def show_run(engine: Engine, asked: Mapping[str, str], console: Console) -> None:
     """Run, and show it as it goes; Ctrl-C ends a run that has no end of its own."""
     interrupted = False
     try:
-        if as_json:
-            engine.run(lambda: print(json.dumps(engine.status()), flush=True))
-        elif console.is_terminal:
+        if console.is_terminal:
             live(engine, asked, console)
         else:
             engine.run()
     except KeyboardInterrupt:
         interrupted = True
-    if as_json:
-        print(json.dumps(engine.status()), flush=True)
-        return
     for query in engine.queries:
         console.print(answer_table(query, asked), soft_wrap=not console.is_terminal)
     console.print(_summary(engine.status()))
@@ -133,16 +146,12 @@ def _progress(engine: Engine, status: Mapping[str, Any], seconds: float, seen: _
     reached = "" if not 0 < engine.watermark < FOREVER else f"  at {format_timestamp(engine.watermark)}"
     unread = sum(stream.get("unread") or 0 for stream in streams)
     behind = f"  {unread:,} to read" if unread else ""
-    state = f"{status['state_rows']:,} tuples" if "state_bytes" not in status else size_text(status["state_bytes"])
+    state = f"{status['state_rows']:,} tuples" if "state_bytes" not in status else format_size(status["state_bytes"])
     return Text(
         f"{seconds:.0f} s  {rows:,} rows  {seen.at(seconds, rows):,.0f} rows/s{reached}{behind}  state {state}"
         f"  late {late:,}  rejected {rejected:,}",
         style="bold cyan",
     )
-
-
-def size_text(count: int) -> str:
-    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count / 1e3:,.1f} kB"
 
 
 def answer_table(

@@ -36,6 +36,7 @@ from windrow.plan.nodes import (
     Union,
     Windowed,
 )
+from windrow.plan.rewrite import with_new_inputs
 from windrow.plan.running_nodes import RUNNING
 from windrow.plan.schema import unqualified
 
@@ -88,33 +89,28 @@ def _pruned(node: Node, used: Columns) -> Node:
 
 
 def _pruned_selection(node: Filter, used: Columns) -> Node:
-    return _with_new_inputs(node, _pruned(node.input, used | columns_of(node.predicate)))
+    return with_new_inputs(node, _pruned(node.input, used | columns_of(node.predicate)))
 
 
 def _pruned_sort(node: Sort, used: Columns) -> Node:
-    return _with_new_inputs(node, _pruned(node.input, used | _columns(key.expression for key in node.keys)))
+    return with_new_inputs(node, _pruned(node.input, used | _columns(key.expression for key in node.keys)))
 
 
 def _pruned_alias(node: Alias, used: Columns) -> Node:
-    return _with_new_inputs(node, _pruned(node.input, _below(node, used)))
+    return with_new_inputs(node, _pruned(node.input, _below(node, used)))
 
 
 def _pruned_join(node: Join, used: Columns) -> Node:
     used |= condition_columns(node)
-    return _with_new_inputs(node, narrowed(node.left, used), narrowed(node.right, used))
+    return with_new_inputs(node, narrowed(node.left, used), narrowed(node.right, used))
 
 
 def _pruned_left(node: SemiJoin | AntiJoin, used: Columns) -> Node:
-    return _with_new_inputs(node, narrowed(node.left, used | condition_columns(node)), node.right)
+    return with_new_inputs(node, narrowed(node.left, used | condition_columns(node)), node.right)
 
 
 def _as_it_is(node: Node, used: Columns) -> Node:
     return node
-
-
-def _with_new_inputs(node: Node, *inputs: Node) -> Node:
-    same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
-    return node if same else node.with_inputs(*inputs)
 
 
 def _without_unused_aggregates(node: GroupBy, used: Columns) -> GroupBy:
@@ -128,7 +124,7 @@ def _narrow_union(node: Union, used: Columns) -> Node:
     """Columns of a bag union correspond by position."""
     places = [place for place, name in enumerate(node.left.schema.names) if name in used] or [0]
     sides = (narrowed(side, frozenset(side.schema.names[place] for place in places)) for side in node.inputs)
-    return _with_new_inputs(node, *sides)
+    return with_new_inputs(node, *sides)
 
 
 def _below(node: Alias, used: Columns) -> Columns:

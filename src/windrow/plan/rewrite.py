@@ -13,9 +13,7 @@ Rule = Callable[[Node], Node | None]
 
 def bottom_up(node: Node, rule: Rule) -> Node:
     """Apply the rule to every node, inputs first; None means nothing to change here."""
-    inputs = tuple(bottom_up(below, rule) for below in node.inputs)
-    if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
-        node = node.with_inputs(*inputs)
+    node = with_new_inputs(node, *(bottom_up(below, rule) for below in node.inputs))
     changed = rule(node)
     return node if changed is None else verified(node, changed)
 
@@ -24,10 +22,13 @@ def top_down(node: Node, rule: Rule) -> Node:
     """Apply the rule to every node, consumers first, until it has nothing to change there."""
     while (changed := rule(node)) is not None:
         node = verified(node, changed)
-    inputs = tuple(top_down(below, rule) for below in node.inputs)
-    if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
-        node = node.with_inputs(*inputs)
-    return node
+    return with_new_inputs(node, *(top_down(below, rule) for below in node.inputs))
+
+
+def with_new_inputs(node: Node, *inputs: Node) -> Node:
+    """The node over other inputs; itself where all are the same, so that what is known of it stays known."""
+    is_same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
+    return node if is_same else node.with_inputs(*inputs)
 
 
 def without_exchanges(plan: Node) -> Node:

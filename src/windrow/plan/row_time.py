@@ -2,8 +2,8 @@
 
 Rows go by their own time in their stream, whatever window they were seen through, and by the tie columns of the stream;
 results of a join by the later of their parts' times, and then by the order of the parts that have ties; rows that an
-output stream emitted by the time of that. A row of DISTINCT, EXCEPT, INTERSECT,
-LIMIT or of a group stands for several rows, or comes and goes, and has no time of its own.
+output stream emitted by the time of that. A row of DISTINCT, EXCEPT, INTERSECT, LIMIT or of a group stands for several
+rows, or comes and goes, and has no time of its own.
 """
 
 from __future__ import annotations
@@ -41,21 +41,7 @@ from windrow.plan.nodes import (
     Windowed,
 )
 from windrow.plan.pattern import Pattern
-from windrow.plan.running_nodes import (
-    LOOKUPS,
-    SYNOPSES,
-    EndWithParts,
-    Exchange,
-    LastSubWindows,
-    MergeGroups,
-    Numbered,
-    SharedSlices,
-    SlicePartials,
-    SliceSummaries,
-    Stamped,
-    SubWindows,
-    WithEnd,
-)
+from windrow.plan.running_nodes import RUNNING, Stamped
 from windrow.plan.schema import unqualified
 from windrow.types import NULL, TIMESTAMP, Type
 
@@ -228,10 +214,8 @@ _TIMED: ByKind[Callable[..., Timed | None]] = ByKind(
         Union: _TimePropagation._united,
         OutputStream: _TimePropagation._emitted,
         AppendOnly: _TimePropagation._lasting,
-        (WithEnd, Numbered): _TimePropagation._selected,
         Table: _TimePropagation._none,
         (Distinct, Except, Intersect, Limit, GroupBy): _TimePropagation._none,  # a row stands for several
-        (EndWithParts, Stamped, Exchange, *SYNOPSES, *LOOKUPS): _TimePropagation._none,
-        (SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, MergeGroups): _TimePropagation._none,
-    }
+    },
+    never={RUNNING: "times are handed up before plans get what only says how they run"},
 )

@@ -109,7 +109,7 @@ class Exchange(Node):
 
 
 def below_exchange(node: Node) -> Node:
-    """What a node is apart from where it is computed."""
+    """The node under exchanges on top."""
     return below_exchange(node.input) if isinstance(node, Exchange) else node
 
 

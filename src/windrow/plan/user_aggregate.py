@@ -10,7 +10,7 @@ from windrow.errors import AggregateError, WindrowError
 from windrow.plan.aggregate_class import AggregateClass
 from windrow.types import Type
 
-KEPT_FAILURES = 100
+MAX_FAILURES = 100
 
 
 class Failures:
@@ -18,7 +18,7 @@ class Failures:
 
     def __init__(self) -> None:
         self.count = 0
-        self.newest: deque[AggregateError] = deque(maxlen=KEPT_FAILURES)
+        self.newest: deque[AggregateError] = deque(maxlen=MAX_FAILURES)
 
     def report(self, error: AggregateError) -> None:
         self.count += 1

@@ -57,12 +57,12 @@ from windrow.sharing.places import (
 )
 
 
-def distributed(plan: Node, strategy: Strategy, together: Sequence[str] | None = None) -> Node:
-    """The plan with exchanges; each result is on one shard, those that are equal in `together` on the same."""
+def distributed(plan: Node, strategy: Strategy, upsert_key: Sequence[str] | None = None) -> Node:
+    """The plan with exchanges; each result is on one shard, those that are equal in `upsert_key` on the same."""
     placed = _Placing(strategy).of(plan)
-    if together is None:
+    if upsert_key is None:
         return settled(placed).node
-    return moved(placed, tuple(plan.schema.column(name) for name in together)).node
+    return moved(placed, tuple(plan.schema.column(name) for name in upsert_key)).node
 
 
 def distributed_lookup(plan: Node, strategy: Strategy) -> Node:
@@ -128,7 +128,7 @@ def _as_below(plan: Node, placing: _Placing) -> Placed:
 
 def _windowed(plan: nodes.Windowed | SubWindows, placing: _Placing) -> Placed:
     below, window = placing.of(plan.input), plan.window
-    if names_answer(plan.input):  # how long an answer that stays is told depends on all of it
+    if names_answer(plan.input):  # how long an answer that stays is shown depends on all of it
         return placed_over(plan, moved(below, ()))
     counted = isinstance(window.extent, Rows | RowsAgo | Latest) or isinstance(window.slide, RowCount)
     if counted:
@@ -222,7 +222,7 @@ def _append_only(plan: nodes.AppendOnly, placing: _Placing) -> Placed:
         return placed_over(plan, _windows_on_one(plan.input, placing))
     below = placing.of(plan.input)
     if is_grouped(plan.input) and refresh_interval(plan) is not None:
-        return placed_over(plan, moved(below, ()))  # how long a value that stays is told depends on all of them
+        return placed_over(plan, moved(below, ()))  # how long a value that stays is shown depends on all of them
     return placed_over(plan, equal_rows_meeting(below))
 
 

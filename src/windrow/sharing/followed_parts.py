@@ -7,6 +7,7 @@ an external window is a part too: the equal values that are there, as long as th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -14,23 +15,47 @@ from windrow.plan.analysis.internal import has_internal, joins_and_unites
 from windrow.plan.analysis.refreshes import refresh_interval
 from windrow.plan.analysis.relations import is_non_retroactive
 from windrow.plan.analysis.update_pattern import update_pattern
+from windrow.plan.by_kind import ByKind
 from windrow.plan.expressions import Literal, Named, columns_of
 from windrow.plan.nodes import (
     Alias,
+    AntiJoin,
     AppendOnly,
     Distinct,
+    Except,
     Filter,
+    GroupBy,
+    Intersect,
     Join,
+    Limit,
     Node,
+    OutputStream,
     Project,
     SemiJoin,
     Sort,
+    Stream,
+    Table,
     Union,
     Windowed,
 )
 from windrow.plan.pattern import Pattern
-from windrow.plan.rewrite import verified
-from windrow.plan.running_nodes import EndWithParts, Numbered, WithEnd
+from windrow.plan.rewrite import verified, with_new_inputs
+from windrow.plan.running_nodes import (
+    LOOKUPS,
+    SYNOPSES,
+    EndWithParts,
+    Exchange,
+    LastSubWindows,
+    MergeGroups,
+    Numbered,
+    SharedSlices,
+    SlicePartials,
+    SliceSummaries,
+    Stamped,
+    SubWindows,
+    WithEnd,
+)
+from windrow.plan.schema import unqualified
 from windrow.sharing.starting import Plans, Starting
 from windrow.types import BIGINT
 
@@ -50,9 +75,7 @@ def _followed(node: Node) -> Node:
 def _followed_below(node: Node) -> Node:
     """A window takes results in whatever they end with (WSTREAM)."""
     rewrite = _followed_below if isinstance(node, Windowed) else _followed
-    inputs = tuple(map(rewrite, node.inputs))
-    is_same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
-    return node if is_same else node.with_inputs(*inputs)
+    return with_new_inputs(node, *map(rewrite, node.inputs))
 
 
 def _ending(node: Node, slide: int | None) -> Node:
@@ -91,14 +114,13 @@ class _Following:
             part = self._part(node)
             if part is not None:
                 return part
-        if isinstance(node, Sort):
-            return self.through(node.input)
-        if isinstance(node, Filter | Project | Alias):
-            return self._unary(node)
-        if isinstance(node, Join):
-            return self._join(node)
-        if isinstance(node, SemiJoin):
-            return self._semi_join(node)
+        return _FOLLOWED[node](self, node)
+
+    def _sort(self, node: Sort) -> Followed:
+        return self.through(node.input)
+
+    def _as_it_is(self, node: Node) -> Followed:
+        """Results that end with none of their parts."""
         return Followed(node)
 
     def _part(self, node: Node) -> Followed | None:
@@ -154,4 +176,26 @@ class _Following:
 
 
 def _renamed(alias: Alias, name: str) -> str:
-    return f"{alias.name}.{name.rpartition('.')[2]}"
+    return f"{alias.name}.{unqualified(name)}"
+
+
+_FOLLOWED: ByKind[Callable[..., Followed]] = ByKind(
+    {
+        Sort: _Following._sort,
+        (Filter, Project, Alias): _Following._unary,
+        Join: _Following._join,
+        SemiJoin: _Following._semi_join,
+        Windowed: _Following._as_it_is,  # an INTERNAL one
+        (AntiJoin, Union, Except, Intersect, Distinct, GroupBy, Limit): _Following._as_it_is,
+    },
+    never={
+        (Stream, Table): "it has no INTERNAL window and is a part",
+        (AppendOnly, OutputStream): "INTERNAL windows below it are not of this query: it is a part",
+        (WithEnd, Numbered, EndWithParts): "they are put in here",
+        Stamped: "it is on a stream",
+        Exchange: "exchanges come later",
+        (SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows): "INTERNAL windows have no slices",
+        MergeGroups: "INTERNAL windows have no slices",
+        (*SYNOPSES, *LOOKUPS): "INTERNAL windows are not looked up",
+    },
+)

@@ -26,7 +26,7 @@ from windrow.plan.synopsis_kinds import rows_of
 from windrow.sharing.join_synopsis_choice import JoinWorkload, chosen_for_join
 from windrow.units import format_duration
 
-_PRESENT = aggregate_call("COUNT", [])  # which groups have pairs in a window
+PRESENT = aggregate_call("COUNT", [])  # which groups there are in a window
 
 
 class _SynopsisKey(NamedTuple):
@@ -51,7 +51,7 @@ class JoinQuery:
     def calls(self) -> tuple[AggregateCall, ...]:
         """The first tells which groups there are; without keys there is always one."""
         own = (named.call for named in self.form.groups.aggregates)
-        return tuple(dict.fromkeys((_PRESENT, *own) if self.form.groups.keys else own))
+        return tuple(dict.fromkeys((PRESENT, *own) if self.form.groups.keys else own))
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _synopsis(members: Sequence[JoinQuery], statistics: Statistics, memory: floa
     return JoinSynopsis(
         timed.plan,
         form.groups.keys,
-        _named(calls),
+        named_aggregates(calls),
         tuple(choice.kind.value for choice in choices),
         tuple(choice.reason for choice in choices),
         (timed.first, timed.second),
@@ -131,13 +131,14 @@ def _synopsis(members: Sequence[JoinQuery], statistics: Statistics, memory: floa
 
 def _timed(form: JoinForm, lengths: tuple[int, int], calls: Sequence[AggregateCall]) -> TimedPairs:
     """The pairs of the longest windows, with the columns that somebody uses and the times of their rows."""
-    groups = GroupBy(with_lengths(form.pairs, *lengths), form.groups.keys, _named(calls))
+    groups = GroupBy(with_lengths(form.pairs, *lengths), form.groups.keys, named_aggregates(calls))
     (pairs,) = (prune_columns(groups) or groups).inputs
     return with_times_of_pairs(pairs)
 
 
-def _named(calls: Sequence[AggregateCall]) -> tuple[NamedAggregate, ...]:
-    return tuple(NamedAggregate(f"kept{number}", call) for number, call in enumerate(calls))
+def named_aggregates(calls: Sequence[AggregateCall]) -> tuple[NamedAggregate, ...]:
+    """Under the names that they have in a synopsis."""
+    return tuple(NamedAggregate(f"aggregate{number}", call) for number, call in enumerate(calls))
 
 
 def _workload(

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from windrow.plan.aggregate_class import Traits
 from windrow.plan.synopsis_kinds import JoinSynopsisKind, rows_of
-from windrow.sharing.synopsis_choice import ROW_BYTES, Choice, Hysteresis, cheapest, is_much_better
+from windrow.sharing.synopsis_choice import ROW_BYTES, Choice, Monitor, cheapest
 from windrow.units import format_size
 
 
@@ -60,20 +61,8 @@ def join_alternatives(traits: Traits, load: JoinWorkload) -> list[JoinChoice]:
     return found
 
 
-class JoinSynopsisMonitor:
-    """Polled with the measured workload from time to time, it says when another synopsis should take over."""
-
-    def __init__(self, traits: Traits, kind: JoinSynopsisKind) -> None:
-        self._traits, self._kind = traits, kind
-        self._hysteresis = Hysteresis()
-
-    def poll(self, load: JoinWorkload) -> JoinChoice | None:
-        best = chosen_for_join(self._traits, load)
-        now = next(one for one in join_alternatives(self._traits, load) if one.kind is self._kind)
-        if not self._hysteresis.has_settled(best.kind if is_much_better(best, now, load.memory) else None):
-            return None
-        self._kind = best.kind
-        return best
+def join_monitor(traits: Traits, kind: JoinSynopsisKind) -> Monitor[JoinSynopsisKind, JoinWorkload]:
+    return Monitor(kind, partial(join_alternatives, traits))
 
 
 def _choice(kind: JoinSynopsisKind, load: JoinWorkload, above: float, lookup: float, why: str) -> JoinChoice:

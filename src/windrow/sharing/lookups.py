@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from windrow.errors import WindrowError
 from windrow.plan.aggregate_class import IndexForm
-from windrow.plan.aggregates import AGGREGATES, aggregate_call, traits_of
+from windrow.plan.aggregates import AGGREGATES, traits_of
 from windrow.plan.analysis.join_lookups import form_of
 from windrow.plan.analysis.lookups import ASKED, LookupForm, Refusal, synopses_of, thresholds_of
 from windrow.plan.analysis.rates import Rates, Statistics
-from windrow.plan.expressions import AggregateCall, Column, Expression, NamedAggregate, rename_columns
+from windrow.plan.expressions import AggregateCall, Column, Expression, rename_columns
 from windrow.plan.functions import conjunction
 from windrow.plan.nodes import Filter, Node
 from windrow.plan.rewrite import bottom_up, without_exchanges
@@ -33,12 +33,10 @@ from windrow.plan.running_nodes import (
 )
 from windrow.plan.synopsis_kinds import SynopsisKind
 from windrow.plan.windows import Range, RangeAgo, Rows, Unbounded, Window
-from windrow.sharing.join_lookups import JoinQuery, covered_join, over_join_synopses
+from windrow.sharing.join_lookups import PRESENT, JoinQuery, covered_join, named_aggregates, over_join_synopses
 from windrow.sharing.starting import Plans, Starting
 from windrow.sharing.synopsis_choice import Choice, Workload, chosen, is_indexed
 from windrow.units import BEGINNING, SECOND, format_duration
-
-_PRESENT = aggregate_call("COUNT", [])
 
 
 class _SynopsisKey(NamedTuple):
@@ -69,7 +67,7 @@ class _Query:
     @property
     def calls(self) -> tuple[AggregateCall, ...]:
         """Something that is kept row by row tells which groups are in a window."""
-        return tuple(named.call for named in self.form.groups.aggregates) or (_PRESENT,)
+        return tuple(named.call for named in self.form.groups.aggregates) or (PRESENT,)
 
     @property
     def thresholds(self) -> tuple[Threshold, ...]:
@@ -183,7 +181,7 @@ def _synopsis(key: _SynopsisKey, members: Sequence[_Query], statistics: Statisti
     load = _workload(members, statistics, memory / len(calls))
     choices = [choice_of(call, load) for call in calls]
     indexes = [_index(call, members, load) for call in calls]
-    named = tuple(NamedAggregate(f"kept{number}", call) for number, call in enumerate(calls))
+    named = named_aggregates(calls)
     return WindowSynopsis(
         key.rows,
         members[0].form.groups.keys,

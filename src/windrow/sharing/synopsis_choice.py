@@ -13,7 +13,7 @@ Costs are merges of two partial results a second, memory is rows of partial resu
 All of them answer any window, so that what can be asked does not depend on a cost: with two stacks, windows that were
 not expected take a pass.
 
-A choice is left for another only when that is cheaper by a factor, and has been for a while (`SynopsisMonitor`):
+A choice is left for another only when that is cheaper by a factor, and has been for a while (`Monitor`):
 changing costs a pass over all that is kept.
 """
 
@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from functools import partial
+from typing import Generic, Protocol, TypeVar
 
 from windrow.plan.aggregate_class import Traits
 from windrow.plan.synopsis_kinds import SynopsisKind
@@ -41,9 +42,9 @@ class Workload:
     updates: float
     lookups: float
     widths: tuple[int, ...]
-    together: int = 1  # queries that are answered at the same moment
+    simultaneous: int = 1  # queries that are answered at the same moment
     are_suffixes: bool = True  # all windows end now
-    kept: int = 0  # positions, where these are more than the widest window has
+    stored_positions: int = 0  # where these are more than the widest window has
     groups: int = 1
     memory: float = math.inf  # bytes
 
@@ -52,7 +53,7 @@ class Workload:
 
     @property
     def positions(self) -> int:
-        return max(self.kept, *self.widths)
+        return max(self.stored_positions, *self.widths)
 
 
 Kind = TypeVar("Kind", bound=enum.Enum)
@@ -84,28 +85,31 @@ def cheapest(forms: Sequence[Choice[Kind]], memory: float) -> Choice[Kind]:
 def chosen(
     traits: Traits, workload: Workload, among: Sequence[SynopsisKind] = tuple(SynopsisKind)
 ) -> Choice[SynopsisKind]:
-    return cheapest([one for one in alternatives(traits, workload) if one.kind in among], workload.memory)
+    return cheapest(alternatives(traits, workload, among), workload.memory)
 
 
-def alternatives(traits: Traits, workload: Workload) -> list[Choice[SynopsisKind]]:
-    """All synopses that could answer the workload. Holistic aggregates are kept from counters of slices instead."""
+def alternatives(
+    traits: Traits, workload: Workload, among: Sequence[SynopsisKind] = tuple(SynopsisKind)
+) -> list[Choice[SynopsisKind]]:
+    """Those synopses that could answer the workload. Holistic aggregates are kept from counters of slices instead."""
     assert traits.merges, "what is kept of a part has no bounded size"
     w, n, widest = workload, workload.positions, max(workload.widths)
     each = f"any of {len(w.widths)} windows" if len(w.widths) > 1 else "one window"
     mean = sum(max(1.0, math.log2(width)) for width in w.widths) / len(w.widths)
     levels = 1 + math.ceil(math.log2(n))
     all_of = f"{widest} positions answers" if widest > 1 else "1 position answers"
-    asked = "a question" if w.together == 1 else f"the {w.together} queries of a moment"
+    asked = "a question" if w.simultaneous == 1 else f"the {w.simultaneous} queries of a moment"
     is_one = w.are_suffixes and len(w.widths) == 1 and 2 * widest >= n
     alone = "there is one window, and it ends now" if is_one else "a pass for every window but one of all that is kept"
     running = _choice(SynopsisKind.RUNNING, w, 1, 1, n, f"{each} is the difference of two running values")
-    return [
+    forms = [
         *((running,) if traits.subtractable else ()),
         _choice(SynopsisKind.INTERVAL, w, 2, mean, 2 * n, f"merges about {mean:.0f} dyadic intervals for {each}"),
-        _choice(SynopsisKind.BASIC_INTERVAL, w, 1, widest / w.together, n, f"one pass over {all_of} {asked}"),
+        _choice(SynopsisKind.BASIC_INTERVAL, w, 1, widest / w.simultaneous, n, f"one pass over {all_of} {asked}"),
         _choice(SynopsisKind.LANDMARKS, w, levels, 2, n * levels, f"two merges for {each}, from {levels} levels"),
         _choice(SynopsisKind.TWO_STACKS, w, 3, 2 if is_one else widest, 2 * n, alone),
     ]
+    return [form for form in forms if form.kind in among]
 
 
 _SELECTED = 0.05  # of the groups, those that a threshold lets through
@@ -132,7 +136,7 @@ def _choice(
     return Choice(synopsis, cost, kept, f"{synopsis.value}: {why}; {ratio}: {cost:.3g} merges, {format_size(kept)}")
 
 
-class Hysteresis:
+class _Hysteresis:
     """Waits until the same other thing has been better a few times in a row."""
 
     def __init__(self) -> None:
@@ -149,26 +153,38 @@ class Hysteresis:
         return True
 
 
-def is_much_better(best: Choice[Kind], now: Choice[Kind], memory: float) -> bool:
+def _is_much_better(best: Choice[Kind], now: Choice[Kind], memory: float) -> bool:
     """Whether another form is much cheaper than the present one, or fits where that does not."""
     return now.kind is not best.kind and (now.cost > _CHEAPER * best.cost or now.bytes > memory >= best.bytes)
 
 
-class SynopsisMonitor:
+class MeasuredWorkload(Protocol):
+    @property
+    def memory(self) -> float: ...
+
+
+Measured = TypeVar("Measured", bound=MeasuredWorkload, contravariant=True)
+
+
+class Monitor(Generic[Kind, Measured]):
     """Polled with the measured workload from time to time, it says when another synopsis should take over."""
 
-    def __init__(
-        self, traits: Traits, choice: Choice[SynopsisKind], among: Sequence[SynopsisKind] = tuple(SynopsisKind)
-    ) -> None:
-        self._traits, self._among = traits, among
-        self.choice = choice
-        self._hysteresis = Hysteresis()
+    def __init__(self, kind: Kind, forms: Callable[[Measured], Sequence[Choice[Kind]]]) -> None:
+        """`forms` are all that could answer a workload, the present one among them."""
+        self._kind, self._forms = kind, forms
+        self._hysteresis = _Hysteresis()
 
-    def poll(self, workload: Workload) -> Choice[SynopsisKind] | None:
+    def poll(self, load: Measured) -> Choice[Kind] | None:
         """The synopsis to change to, when it has been much cheaper, or the only one that fits, for long enough."""
-        best = chosen(self._traits, workload, self._among)
-        now = next(one for one in alternatives(self._traits, workload) if one.kind is self.choice.kind)
-        if not self._hysteresis.has_settled(best.kind if is_much_better(best, now, workload.memory) else None):
+        forms = self._forms(load)
+        best, now = cheapest(forms, load.memory), next(form for form in forms if form.kind is self._kind)
+        if not self._hysteresis.has_settled(best.kind if _is_much_better(best, now, load.memory) else None):
             return None
-        self.choice = best
+        self._kind = best.kind
         return best
+
+
+def window_monitor(
+    traits: Traits, kind: SynopsisKind, among: Sequence[SynopsisKind] = tuple(SynopsisKind)
+) -> Monitor[SynopsisKind, Workload]:
+    return Monitor(kind, partial(alternatives, traits, among=among))

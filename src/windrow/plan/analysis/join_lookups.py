@@ -10,7 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import gcd
 
-from windrow.plan.analysis.lookups import LookupForm, Refusal, groups_of, lookup_form, synopses_of, window_on_stream
+from windrow.plan.analysis.lookups import (
+    WITHOUT_LOOKUP,
+    LookupForm,
+    Refusal,
+    groups_of,
+    lookup_form,
+    synopses_of,
+    window_on_stream,
+)
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import Alias, Filter, GroupBy, Join, JoinKind, Node, Project, Stream, Windowed
 from windrow.plan.synopsis_kinds import SynopsisKind, rows_of
@@ -18,7 +26,6 @@ from windrow.plan.windows import Range, Window
 from windrow.units import Duration, format_duration
 
 MOST_ROWS = 1 << 16  # of partial results of a group
-_WRITE = "leave REFRESH ON LOOKUP out"
 
 
 @dataclass(frozen=True)
@@ -75,10 +82,10 @@ def _over_join(groups: GroupBy) -> JoinForm | Refusal:
     assert isinstance(join, Join), join
     for named in groups.aggregates:
         if SynopsisKind.BASIC_INTERVAL not in synopses_of(named.call):
-            hint = f"COUNT, SUM, AVG, MIN and MAX can: {_WRITE} for others"
+            hint = f"COUNT, SUM, AVG, MIN and MAX can: {WITHOUT_LOOKUP} for others"
             return Refusal(f"{named.call.function} over a join cannot be looked up", hint)
     if join.kind is not JoinKind.INNER:
-        return Refusal("an outer join cannot be looked up", f"write an inner join, or {_WRITE}")
+        return Refusal("an outer join cannot be looked up", f"write an inner join, or {WITHOUT_LOOKUP}")
     windows = []
     for side in join.inputs:
         window = _window_of(side)
@@ -96,10 +103,10 @@ def _window_of(side: Node) -> Window | Refusal:
         return Refusal("a join with a whole stream cannot be looked up", "give both streams a [RANGE ... SLIDE ...]")
     windowed = window_on_stream(below)
     if windowed is None:
-        return Refusal("only joins of two windows of streams are looked up", f"join two of them, or {_WRITE}")
+        return Refusal("only joins of two windows of streams are looked up", f"join two of them, or {WITHOUT_LOOKUP}")
     window = windowed.window
     if not isinstance(window.extent, Range) or window.internal:
-        return Refusal("this window of a join cannot be looked up", f"write [RANGE ... SLIDE ...], or {_WRITE}")
+        return Refusal("this window of a join cannot be looked up", f"write [RANGE ... SLIDE ...], or {WITHOUT_LOOKUP}")
     if not isinstance(window.slide, int):
         hint = "add a SLIDE to both windows, as in [RANGE 1 MINUTE SLIDE 10 SECONDS]"
         return Refusal("a join is looked up in slices, and a RANGE without SLIDE has none", hint)

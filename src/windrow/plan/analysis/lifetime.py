@@ -125,11 +125,11 @@ def _as_below(node: Node) -> Lifetime:
 
 def _output(node: OutputStream) -> Lifetime:
     if node.kind is not OutputKind.RSTREAM:
-        return Lifetime("when it is reported", NEVER)
+        return Lifetime("when it is emitted", NEVER)
     below = lifetime(node.input)
     if not node.restore:
         return below
-    return Lifetime("when it is reported", _known(f"{below.end}, or the next refresh"))
+    return Lifetime("when it is emitted", _known(f"{below.end}, or the next refresh"))
 
 
 def _join(node: Join) -> Lifetime:

@@ -22,7 +22,7 @@ from windrow.plan.windows import Now, Range, RangeAgo, RowCount, Rows, Unbounded
 from windrow.types import BINARY, STRING, DecimalType, is_integer, is_nested
 
 ASKED = 1.0  # times a second that a query is looked up, as long as nobody has measured it
-_WRITE = "leave REFRESH ON LOOKUP out"
+WITHOUT_LOOKUP = "leave REFRESH ON LOOKUP out"
 
 _MERGED = (SynopsisKind.INTERVAL, SynopsisKind.BASIC_INTERVAL, SynopsisKind.LANDMARKS, SynopsisKind.TWO_STACKS)
 _KINDS: dict[SynopsisForm, tuple[SynopsisKind, ...]] = {
@@ -77,11 +77,11 @@ def groups_of(plan: Node) -> GroupBy | None:
 def lookup_form(plan: Node) -> LookupForm | Refusal:
     groups = groups_of(plan)
     if groups is None:
-        return Refusal("only aggregates are looked up", f"aggregate the rows of a window, or {_WRITE}")
+        return Refusal("only aggregates are looked up", f"aggregate the rows of a window, or {WITHOUT_LOOKUP}")
     for named in groups.aggregates:
         if not synopses_of(named.call):
             known = "COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE, APPROX_COUNT, APPROX_SUM and DECAYED_..."
-            return Refusal(f"{named.call.function} cannot be looked up", f"{known} can: {_WRITE} for others")
+            return Refusal(f"{named.call.function} cannot be looked up", f"{known} can: {WITHOUT_LOOKUP} for others")
     faded = {_is_faded(named.call) for named in groups.aggregates}
     return _over_stream(groups) if faded == {True} else _over_window(groups)
 
@@ -111,7 +111,7 @@ def _over_window(groups: GroupBy) -> LookupForm | Refusal:
         below = below.input
     windowed = window_on_stream(below)
     if windowed is None:
-        return Refusal("only aggregates over one window of one stream are looked up", _WRITE)
+        return Refusal("only aggregates over one window of one stream are looked up", WITHOUT_LOOKUP)
     if any(_is_faded(named.call) for named in groups.aggregates):
         return Refusal("DECAYED aggregates have no window, the others have one", "write two queries")
     refusal = _window_refusal(windowed.window, groups)
@@ -125,11 +125,11 @@ def _over_window(groups: GroupBy) -> LookupForm | Refusal:
 def _window_refusal(window: Window, groups: GroupBy) -> Refusal | None:
     is_known = isinstance(window.extent, Range | RangeAgo | Now | Rows)
     if window.internal or isinstance(window.slide, RowCount) or not is_known:
-        return Refusal("this window cannot be looked up", f"write [RANGE ...] or [ROWS ...], or {_WRITE}")
+        return Refusal("this window cannot be looked up", f"write [RANGE ...] or [ROWS ...], or {WITHOUT_LOOKUP}")
     calls = (named.call for named in groups.aggregates)
     within = [call.function for call in calls if synopses_of(call) == (SynopsisKind.HISTOGRAM,)]
     if within and (not isinstance(window.extent, Range) or window.slide is not None):
-        hint = f"write [RANGE ...] without SLIDE, or {_WRITE}"
+        hint = f"write [RANGE ...] without SLIDE, or {WITHOUT_LOOKUP}"
         return Refusal(f"{within[0]} is looked up over windows that end now", hint)
     return None
 
@@ -141,8 +141,8 @@ def _over_rows(groups: GroupBy, windowed: Windowed, filters: list[Filter]) -> Lo
     by_key = len(keys) == len(groups.keys) and set(keys) == set(partition)
     conditions = [part for one in filters for part in conjuncts(one.predicate)]
     if windowed.window.slide is not None or not by_key or any(not columns_of(part) <= {*keys} for part in conditions):
-        hint = f"write [PARTITION BY k ROWS n] and GROUP BY k, with no SLIDE and no WHERE on other columns, or {_WRITE}"
-        return Refusal("rows that are looked up are counted by group", hint)
+        hint = "write [PARTITION BY k ROWS n] and GROUP BY k, with no SLIDE and no WHERE on other columns"
+        return Refusal("rows that are looked up are counted by group", f"{hint}, or {WITHOUT_LOOKUP}")
     return LookupForm(groups, windowed.window, windowed.input, tuple(conditions))
 
 

@@ -230,7 +230,7 @@ class Rates:
         return Estimate(kept.rate + taken_back, kept.rows, assumed, kept.negatives + taken_back)
 
     def _distinct(self, node: Distinct) -> Estimate:
-        """Of the rows with a value one is shown at a time; over strict input its end is told by a negative tuple."""
+        """One row of a value is shown at a time; over strict input its end is announced by a negative tuple."""
         below = self.of(node.input)
         rows = min(below.rows, self._groups(node))
         met = finite_rows(below)

@@ -19,7 +19,7 @@ from windrow.plan.aggregates import traits_of
 from windrow.plan.analysis.lookups import synopses_of
 from windrow.plan.running_nodes import GroupSynopsis, WindowSynopsis
 from windrow.plan.synopsis_kinds import SynopsisKind
-from windrow.sharing.synopsis_choice import Choice, SynopsisMonitor, Workload
+from windrow.sharing.synopsis_choice import Choice, Monitor, Workload, window_monitor
 
 BETWEEN_POLLS = 10_000  # rows and lookups together
 
@@ -66,12 +66,11 @@ class RechoosingWindow(Rechoosing):
     def __init__(self, plan: WindowSynopsis) -> None:
         super().__init__(plan)
         self._start_counting()
-        self._watches: dict[int, SynopsisMonitor] = {}
+        self._watches: dict[int, Monitor[SynopsisKind, Workload]] = {}
         for place, (named, kind) in enumerate(zip(plan.aggregates, plan.kinds, strict=True)):
             among = synopses_of(named.call)
             if len(among) > 1:
-                first = Choice(SynopsisKind(kind), 0.0, 0.0, plan.reasons[place])
-                self._watches[place] = SynopsisMonitor(traits_of(named.call), first, among)
+                self._watches[place] = window_monitor(traits_of(named.call), SynopsisKind(kind), among)
 
     def _start_counting(self) -> None:
         self._elements = self._lookups = 0
@@ -108,4 +107,4 @@ class RechoosingWindow(Rechoosing):
         widths = tuple(max(1, width) for width in self._windows.values()) or (max(1, kept),)
         are_suffixes = all(window.ends_now for window in self._windows)
         rates = float(self._elements), float(self._lookups)
-        return Workload(*rates, widths, are_suffixes=are_suffixes, kept=kept, groups=groups, memory=memory)
+        return Workload(*rates, widths, are_suffixes=are_suffixes, stored_positions=kept, groups=groups, memory=memory)

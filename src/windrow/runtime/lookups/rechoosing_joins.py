@@ -16,7 +16,7 @@ from windrow.plan.aggregates import traits_of
 from windrow.plan.running_nodes import GroupSynopsis, JoinSynopsis, WindowSynopsis
 from windrow.plan.synopsis_kinds import JoinSynopsisKind
 from windrow.runtime.lookups.rechoosing import Rechoosing, RechoosingWindow, Summarised
-from windrow.sharing.join_synopsis_choice import JoinSynopsisMonitor, JoinWorkload
+from windrow.sharing.join_synopsis_choice import JoinWorkload, join_monitor
 from windrow.sharing.synopsis_choice import Choice
 
 
@@ -28,7 +28,7 @@ class RechoosingJoin(Rechoosing):
         self._shape = plan.slices, plan.difference
         self._start_counting()
         given = zip(plan.aggregates, plan.kinds, strict=True)
-        self._watches = [JoinSynopsisMonitor(traits_of(named.call), JoinSynopsisKind(kind)) for named, kind in given]
+        self._watches = [join_monitor(traits_of(named.call), JoinSynopsisKind(kind)) for named, kind in given]
 
     def _start_counting(self) -> None:
         self._pairs = self._lookups = self._slices = 0
