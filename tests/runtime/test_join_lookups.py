@@ -213,7 +213,9 @@ def test_queries_with_one_slide_share_one_join() -> None:
     *shared, other = started(engine, *(A_K.format(*one, 10) for one in lengths), A_K.format("SUM(a.x)", 60, 80, 20))
     synopses = [query.explain().plan.inputs[0].inputs[0] for query in (*shared, other)]
     assert synopses[0] == synopses[1] == synopses[2] != synopses[3]
-    (kept,) = (one for one in engine._lookups.synopses() if isinstance(one, JoinSynopsis) and one.slide == 10 * SECOND)
+    (kept,) = (
+        one for one in engine._running._lookups.synopses() if isinstance(one, JoinSynopsis) and one.slide == 10 * SECOND
+    )
     assert (kept.slice, kept.lengths, kept.difference) == (10 * SECOND, (60 * SECOND, 80 * SECOND), 2)
     assert [named.call.function for named in kept.aggregates] == ["COUNT", "SUM", "MAX", "AVG"]
     assert synopses[0].detail.endswith("in 8 slices of 10 SECONDS, two windows up to 2 apart")
@@ -224,7 +226,7 @@ def test_slices_that_would_be_too_many_are_not_shared() -> None:
     engine = LocalEngine()
     windows = [f"[RANGE {length} MILLISECONDS SLIDE 1001000 MILLISECONDS]" for length in (599_000, 599_599)]
     started(engine, *(f"SELECT COUNT(*) FROM a {one}, b {one} WHERE a.id = b.id" for one in windows))
-    assert sorted(one.slice for one in engine._lookups.synopses()) == [SECOND, 1_001_000]
+    assert sorted(one.slice for one in engine._running._lookups.synopses()) == [SECOND, 1_001_000]
 
 
 @pytest.mark.parametrize("shards", [0, 3])
@@ -286,7 +288,7 @@ def test_groups_without_pairs_are_forgotten() -> None:
                 last = first + 7  # the last refresh is at the next row, and the watermark at the one after that
                 found = [(n, n) for n in range(max(0, last - 2), last + 1)]
                 assert sorted((row["sum"], row["max"]) for row in query.answer().to_pylist()) == found
-            ((_, state),) = engine._lookups.synopses().values()
+            ((_, state),) = engine._running._lookups.synopses().values()
             assert len(state.groups) <= 4
             assert state.groups.capacity <= 64
 
@@ -336,9 +338,9 @@ def test_the_form_follows_what_is_asked() -> None:
     (query,) = started(engine, text)
     later = {name: [{**row, "ts": row["ts"] + 60 * SECOND} for row in some] for name, some in some_rows().items()}
     rows = {name: some + later[name] for name, some in some_rows().items()}
-    ((kept, (_, state)),) = engine._lookups.synopses().items()
+    ((kept, (_, state)),) = engine._running._lookups.synopses().items()
     state.synopses = [one.converted(JoinSynopsisForm.BASIC) for one in state.synopses]
-    engine._lookups._watching[state] = RechoosingJoin(replace(kept, kinds=("BIJ", "BIJ", "BIJ")))
+    engine._running._lookups._watching[state] = RechoosingJoin(replace(kept, kinds=("BIJ", "BIJ", "BIJ")))
     for first in range(0, 120, 10):
         for name, some in later.items():
             engine.push(name, table_of(some[first : first + 10], SCHEMAS[name]))

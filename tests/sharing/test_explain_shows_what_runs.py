@@ -60,7 +60,7 @@ def started(engine: Any) -> Any:
 
 def local_plans(engine: LocalEngine) -> dict[str, Node]:
     plans = dict(engine._dataflow.plans)
-    return plans | {name: engine._lookups.plan_of(name) for name in engine._lookups.names}
+    return plans | {name: engine._running._lookups.plan_of(name) for name in engine._running._lookups.names}
 
 
 def plans_on_shards(engine: ShardsInProcess) -> dict[str, Node]:
