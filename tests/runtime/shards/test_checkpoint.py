@@ -235,7 +235,7 @@ def test_a_dictionary_forgets_strings_that_nobody_uses(tmp_path: Path, monkeypat
     for name in TEXTS:
         assert over_time(shards[name].changes()) == over_time(local[name].changes()), name
     assert max(sizes) < 3_000, max(sizes)
-    assert len(local.dictionary) > 6_000
+    assert len(local._inputs.dictionary) > 6_000
 
 
 def _dictionary(engine: ShardsInProcess, shard: int) -> int:
