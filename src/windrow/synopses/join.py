@@ -27,7 +27,7 @@ import numpy as np
 
 from windrow.batch.arrays import Int64s, grown
 from windrow.batch.column import Column
-from windrow.batch.compiled import compiled
+from windrow.batch.compiled import compiled, inlined
 from windrow.errors import WindrowError
 from windrow.state.snapshot import Piece, Snapshot
 from windrow.synopses.positions.interval import node
@@ -217,6 +217,12 @@ def _read_head(piece: Piece) -> tuple[int, Layout]:
     return end, Layout(*layout)
 
 
+@inlined
+def _is_in_place(slice: int, level: int, size: int, end: int) -> bool:
+    """Whether the interval of a slice is still the one in its row: a later one takes the row when its time begins."""
+    return (1 << level) <= size and ((slice >> level) << level) + size >= end
+
+
 @compiled
 def _insert(group: Int64s, first: Int64s, second: Int64s, added: Int64s, operation: Operation, slices: Slices) -> None:
     each, mask, difference = 1 + 2 * slices.difference, slices.size - 1, slices.difference
@@ -232,7 +238,7 @@ def _insert(group: Int64s, first: Int64s, second: Int64s, added: Int64s, operati
         upper = slices.above[group[i]]
         if slices.form == _INTERVAL:
             level = 0
-            while (1 << level) <= slices.size:
+            while _is_in_place(older, level, slices.size, slices.end):
                 merge(upper, node(0, slices.size, level, older >> level), added, i, operation)
                 level += 1
         elif slices.form == _RUNNING:
@@ -294,6 +300,6 @@ def _merge_above(operation: Operation, slices: Slices) -> None:
                 merge(above[g], place, cells[g], place * each, operation)
                 continue
             level = 0
-            while (1 << level) <= size:
+            while _is_in_place(slice, level, size, slices.end):
                 merge(above[g], node(0, size, level, slice >> level), cells[g], place * each, operation)
                 level += 1
