@@ -21,7 +21,7 @@ from windrow.synopses import (
     BasicInterval,
     Interval,
     NestedLandmarks,
-    Quantile,
+    QuantileSynopsis,
     Running,
     SharedSynopsis,
     Synopsis,
@@ -192,7 +192,7 @@ def _figure_10(updates: int, sizes: Sequence[int]) -> list[Result]:
     rows = np.stack([np.ones(updates, np.int64), values], axis=1)
     for kept in sizes:
         measuring(f"figure 10: {kept:,} elements kept")
-        kinds, runs = _of_words(kept), _filled(Quantile(BIGINT), kept)
+        kinds, runs = _of_words(kept), _filled(QuantileSynopsis(BIGINT), kept)
         works = {
             name: partial(loops.updates, rows, *_stored(synopsis)) for name, (synopsis, loops) in kinds.items()
         } | {"B-INT-QNT": partial(asw_loops.updates_quantile, values, runs.elements.next, _runs(runs))}
@@ -217,7 +217,7 @@ def _stored(synopsis: SharedSynopsis) -> tuple[Operation, Rings]:
 
 def _runs(synopsis: SharedSynopsis) -> Runs:
     quantile = synopsis.synopses[0]
-    assert isinstance(quantile, Quantile)
+    assert isinstance(quantile, QuantileSynopsis)
     return quantile.where(synopsis.elements)
 
 
@@ -226,7 +226,7 @@ def _runs(synopsis: SharedSynopsis) -> Runs:
 
 def _figure_11(lookups: int, widths: Sequence[int], longest: int) -> list[Result]:
     """The rates of compiled loops by width, and beside them those of calls from Python and of vectorised batches."""
-    kinds, runs = _of_words(longest), _filled(Quantile(BIGINT), longest)
+    kinds, runs = _of_words(longest), _filled(QuantileSynopsis(BIGINT), longest)
     random, results = np.random.default_rng(11), []
     for width in widths:
         measuring(f"figure 11: windows of {width:,} elements")

@@ -16,7 +16,7 @@ from windrow.batch.arrays import Array, Int64s
 from windrow.batch.column import Column
 from windrow.batch.key_table import KeyTable
 from windrow.plan.aggregates import aggregate_call, traits_of
-from windrow.plan.expressions import Column as PlanColumn
+from windrow.plan.expressions import ColumnReference
 from windrow.plan.synopsis_kinds import SynopsisKind
 from windrow.sharing.synopsis_choice import Choice, Workload, chosen
 from windrow.synopses import (
@@ -153,7 +153,7 @@ def _choices(work: Work) -> list[Choice[SynopsisKind]]:
     """By the planner's costs: every row comes once and asks once."""
     rate = work.rows / 3_600
     asked = Workload(updates=rate, lookups=rate, widths=(work.width,), groups=work.groups)
-    value = PlanColumn("v", BIGINT)
+    value = ColumnReference("v", BIGINT)
     return [chosen(traits_of(aggregate_call(name, [value])), asked) for name in AGGREGATES]
 
 

@@ -65,3 +65,13 @@ def test_common_words_are_common_and_used() -> None:
     assert not HOUSE_WORDS & set(listed)
     assert [word for word in listed if not any(is_known(other, {word}) for other in used)] == []
     assert not glossary() & set(listed), "a word of the glossary needs no other place"
+
+
+def test_one_name_for_one_class() -> None:
+    """Only an operator is called like the node that it runs."""
+    places: dict[str, list[str]] = {}
+    for name, place in named():
+        if ": " in place and not name.startswith("_"):
+            places.setdefault(name, []).append(place.partition("/")[0])
+
+    assert {name: found for name, found in places.items() if len(found) > 1 and found != ["operators", "plan"]} == {}

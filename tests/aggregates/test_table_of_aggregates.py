@@ -12,7 +12,7 @@ import windrow
 from windrow.physical.aggregates import KERNELS, partial_of
 from windrow.plan.aggregate_class import SliceForm, SynopsisForm
 from windrow.plan.aggregates import AGGREGATES, aggregate_call, partial_types
-from windrow.plan.expressions import Column, Literal
+from windrow.plan.expressions import ColumnReference, Literal
 from windrow.types import BIGINT, DOUBLE, INT, Type, decimal
 
 _TABLES = ("plan/aggregates.py", "physical/aggregates.py")
@@ -48,7 +48,7 @@ def test_a_row_has_the_kernels_that_its_entry_asks_for(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(n for n, entry in AGGREGATES.items() if entry.slices is SliceForm.PARTIAL))
 def test_partial_results_have_the_types_that_are_planned(name: str, type: Type) -> None:
     constants = [Literal(0.1, DOUBLE) for _ in AGGREGATES[name].slots[1:]]
-    call = aggregate_call(name, [Column("x", type), *constants])
+    call = aggregate_call(name, [ColumnReference("x", type), *constants])
     assert partial_types(call) == partial_of(call, 0).types()
 
 

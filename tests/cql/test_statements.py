@@ -9,7 +9,7 @@ from support.own_aggregates import Squares
 from windrow.catalog import Connector, QueryEntry, StreamEntry, TableEntry, WindowEntry
 from windrow.cql import Ask, Create, Drop, Explain, Set, TableChange
 from windrow.errors import CqlError, CqlTypeError, WindrowError
-from windrow.plan.expressions import Call, Cast, Column, Literal
+from windrow.plan.expressions import Call, Cast, ColumnReference, Literal
 from windrow.plan.nodes import GroupBy
 from windrow.plan.printer import query_text
 from windrow.session import Result, Session
@@ -368,19 +368,19 @@ def test_update(session: Session) -> None:
     assert (updated.kind, updated.table, updated.rows) == ("UPDATE", "u", ())
     (ratio, doubled), (price, one) = updated.assignments
     assert (ratio, price) == ("ratio", "price")
-    assert doubled == Cast(Call("*", (Column("ratio", FLOAT), Literal(2, INT)), DOUBLE), FLOAT)
+    assert doubled == Cast(Call("*", (ColumnReference("ratio", FLOAT), Literal(2, INT)), DOUBLE), FLOAT)
     assert isinstance(one, Literal)
     assert one.value == Decimal(1)
     assert updated.predicate is not None
     assert updated.predicate.type == BOOLEAN
-    assert Column("day", DATE) in updated.predicate.arguments[1].arguments  # type: ignore[union-attr]
+    assert ColumnReference("day", DATE) in updated.predicate.arguments[1].arguments  # type: ignore[union-attr]
 
 
 def test_delete(session: Session) -> None:
     assert change(session, "DELETE FROM u").predicate is None
     deleted = change(session, "DELETE FROM U WHERE u.k = 'a'")
     assert deleted.table == "u"
-    assert deleted.predicate == Call("=", (Column("k", STRING), Literal("a", STRING)), BOOLEAN)
+    assert deleted.predicate == Call("=", (ColumnReference("k", STRING), Literal("a", STRING)), BOOLEAN)
 
 
 def test_messages_of_changes(session: Session) -> None:
@@ -400,7 +400,7 @@ def test_names_are_known_in_any_case(session: Session, text: str) -> None:
 
     assert isinstance(statement, Ask)
     (column,) = statement.plan.columns  # type: ignore[attr-defined]
-    assert column.expression == Column("s.k", STRING)
+    assert column.expression == ColumnReference("s.k", STRING)
 
 
 def test_names_keep_the_case_they_were_created_with() -> None:

@@ -10,7 +10,7 @@ from windrow.optimizer import RULES, Cost, cost_of, optimize
 from windrow.optimizer.cost import MAINTENANCE, NEGATIVE, PASSING
 from windrow.optimizer.optimize import applied
 from windrow.plan.analysis.rates import OVERLAP, Estimate, Rates
-from windrow.plan.analysis.state import Structure
+from windrow.plan.analysis.state import StateForm
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.nodes import AntiJoin, Distinct, Join, Node, Windowed
 from windrow.plan.pattern import Pattern
@@ -47,7 +47,7 @@ def test_a_join_costs_what_kang_says() -> None:
 
     windows = PASSING * (left + right)
     assert found.tuples == pytest.approx(windows + left + right + results)
-    kept, answer = UPKEEP[Structure.FIFO] * (left + right), UPKEEP[Structure.CALENDAR_QUEUE] * results
+    kept, answer = UPKEEP[StateForm.FIFO] * (left + right), UPKEEP[StateForm.CALENDAR_QUEUE] * results
     assert found.state == pytest.approx(kept + answer)
     assert found.negatives == 0
 

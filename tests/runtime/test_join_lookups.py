@@ -19,7 +19,7 @@ from support.text_oracle import answer_at
 from windrow.clock import ManualClock
 from windrow.errors import WindrowError
 from windrow.plan.aggregates import aggregate_call, traits_of
-from windrow.plan.expressions import Column
+from windrow.plan.expressions import ColumnReference
 from windrow.plan.running_nodes import JoinSynopsis
 from windrow.plan.synopsis_kinds import JoinSynopsisKind
 from windrow.runtime.local import LocalEngine
@@ -299,7 +299,7 @@ def test_groups_without_pairs_are_forgotten() -> None:
 )
 def test_the_more_is_asked_the_less_a_lookup_has_to_merge(lookups: float, kinds: tuple[str, str]) -> None:
     load = JoinWorkload(1_000.0, lookups, (64,), 64, 0)
-    x = Column("x", BIGINT)
+    x = ColumnReference("x", BIGINT)
     found = [chosen_for_join(traits_of(aggregate_call(name, [x])), load) for name in ("SUM", "MAX")]
     assert tuple(one.kind.value for one in found) == kinds
     assert all(one.reason.startswith(f"{one.kind.value}: a pair goes into") for one in found)
@@ -307,7 +307,7 @@ def test_the_more_is_asked_the_less_a_lookup_has_to_merge(lookups: float, kinds:
 
 def test_slices_alone_when_no_more_fits() -> None:
     load = JoinWorkload(1_000.0, 100_000.0, (64,), 64, 0, groups=10, memory=64 * 16 * 10)
-    found = chosen_for_join(traits_of(aggregate_call("SUM", [Column("x", BIGINT)])), load)
+    found = chosen_for_join(traits_of(aggregate_call("SUM", [ColumnReference("x", BIGINT)])), load)
     assert found.kind.value == "BIJ" and "RJ would cost less and does not fit into 10.2 kB" in found.reason
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from windrow.plan.aggregate_class import AggregateClass, Traits
 from windrow.plan.aggregates import AGGREGATES, aggregate_call, traits_of
-from windrow.plan.expressions import Column
+from windrow.plan.expressions import ColumnReference
 from windrow.plan.synopsis_kinds import SynopsisKind
 from windrow.sharing.synopsis_choice import Workload, alternatives, chosen, window_monitor
 from windrow.types import BIGINT
@@ -31,7 +31,7 @@ workloads = st.builds(
 
 def test_classes_of_the_built_in_aggregates():
     """As Arasu and Widom, section 2 and 3.2, and the thesis, 8.3.3, have them."""
-    x = Column("x", BIGINT)
+    x = ColumnReference("x", BIGINT)
     said = {name: str(traits_of(aggregate_call(name, [x]))) for name in ("SUM", "COUNT", "AVG", "MIN", "MAX", "MEDIAN")}
 
     assert said == {

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from support.spark_casts import EPOCH, as_type, fit, micros, python_value, shortest, single, within
 from windrow.batch import arrow_type
-from windrow.plan.expressions import Call, Case, Cast, Column, Expression, Literal
+from windrow.plan.expressions import Call, Case, Cast, ColumnReference, Expression, Literal
 from windrow.types import (
     DATE,
     DOUBLE,
@@ -44,7 +44,7 @@ Values = list[Any]
 
 def expected(expression: Expression, rows: dict[str, Values], count: int) -> Values:
     """The value of an expression in every row."""
-    if isinstance(expression, Column):
+    if isinstance(expression, ColumnReference):
         return rows[expression.name.rpartition(".")[2]]
     if isinstance(expression, Literal):
         return [python_value(expression)] * count

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from support.synopsis_model import CASES, int64s, same, shown
 from windrow.errors import WindrowError
-from windrow.synopses import JoinSynopsis, JoinSynopsisForm, count, join, maximum
+from windrow.synopses import JoinSynopsisForm, PairSynopsis, count, join, maximum
 from windrow.types import BIGINT
 
 SLICE, LONGEST = 5, 8
@@ -33,7 +33,7 @@ def small_pieces():
 @given(data=st.data())
 def test_joins_of_windows_of_several_lengths(kind, case, data):
     difference = data.draw(st.integers(0, 3))
-    synopsis, now, results, stored = JoinSynopsis(case.make(), kind, SLICE, LONGEST, difference), 0, [], {}
+    synopsis, now, results, stored = PairSynopsis(case.make(), kind, SLICE, LONGEST, difference), 0, [], {}
     result = st.tuples(st.integers(0, 2), st.integers(0, 45), st.integers(0, 45), st.none() | case.values)
     for burst, ticks in data.draw(st.lists(st.tuples(st.lists(result, max_size=10), st.integers(0, 30)), max_size=6)):
         now += ticks
@@ -60,13 +60,13 @@ def test_joins_of_windows_of_several_lengths(kind, case, data):
             assert not written.pieces.keys() & stored.keys()
             stored |= written.pieces
             if data.draw(st.booleans()):
-                synopsis = JoinSynopsis(case.make(), kind, SLICE, LONGEST, difference)
+                synopsis = PairSynopsis(case.make(), kind, SLICE, LONGEST, difference)
                 synopsis.restore({name: stored[name] for name in written.manifest})
 
 
 def test_only_what_has_changed_is_written():
     """Groups to which nothing was added are not written again; slices that have left since are not read."""
-    synopsis = JoinSynopsis(count(), JoinSynopsisForm.INTERVAL, 1, 4)
+    synopsis = PairSynopsis(count(), JoinSynopsisForm.INTERVAL, 1, 4)
     many, time = np.arange(6), np.zeros(6, np.int64)
     synopsis.insert(many, time, time, ())
     first = synopsis.snapshot(())
@@ -79,7 +79,7 @@ def test_only_what_has_changed_is_written():
     last = synopsis.snapshot({**first.pieces, **then.pieces})
     assert len(last.pieces) == 1
     again, stored = (
-        JoinSynopsis(count(), JoinSynopsisForm.INTERVAL, 1, 4),
+        PairSynopsis(count(), JoinSynopsisForm.INTERVAL, 1, 4),
         {**first.pieces, **then.pieces, **last.pieces},
     )
     again.restore({name: stored[name] for name in last.manifest})
@@ -89,7 +89,7 @@ def test_only_what_has_changed_is_written():
 
 def test_a_seven_eight_join_lies_between_its_neighbours():
     """Thesis 8.3.2: the count of a (7s, 8s)-join is above that of a (7s, 7s)-join, below that of an (8s, 8s)-join."""
-    synopsis = JoinSynopsis(count(), JoinSynopsisForm.BASIC, 1, 8, 1)
+    synopsis = PairSynopsis(count(), JoinSynopsisForm.BASIC, 1, 8, 1)
     pairs = [(a, b) for a in range(8) for b in range(8)]
     synopsis.insert(np.zeros(64, np.int64), int64s([a for a, _ in pairs]), int64s([b for _, b in pairs]), ())
     asked = [(7, 7), (7, 8), (8, 7), (8, 8)]
@@ -101,8 +101,8 @@ def test_a_seven_eight_join_lies_between_its_neighbours():
 def test_what_is_not_covered_is_refused():
     one = np.ones(1, np.int64)
     with pytest.raises(WindrowError, match="MAX cannot be subtracted"):
-        JoinSynopsis(maximum(BIGINT), JoinSynopsisForm.RUNNING, 1, 8)
-    synopsis = JoinSynopsis(maximum(BIGINT), JoinSynopsisForm.BASIC, 1, 8, 1)
+        PairSynopsis(maximum(BIGINT), JoinSynopsisForm.RUNNING, 1, 8)
+    synopsis = PairSynopsis(maximum(BIGINT), JoinSynopsisForm.BASIC, 1, 8, 1)
     with pytest.raises(WindrowError, match="longer than the synopsis"):
         synopsis.lookup(one, 9 * one, 9 * one)
     with pytest.raises(WindrowError, match="differ by more than 1"):

@@ -19,7 +19,7 @@ from windrow.synopses import (
     BasicInterval,
     Interval,
     NestedLandmarks,
-    Quantile,
+    QuantileSynopsis,
     Running,
     SharedSynopsis,
     TwoStacks,
@@ -205,7 +205,7 @@ fractions = st.fractions(0, 1, max_denominator=8)
 
 @given(data=st.data())
 def test_quantiles_of_any_fraction_and_window(data):
-    synopsis, model, now, stored = SharedSynopsis([Quantile(BIGINT)]), Model(), 0, {}
+    synopsis, model, now, stored = SharedSynopsis([QuantileSynopsis(BIGINT)]), Model(), 0, {}
     case = CASES[1]
     values = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))
     for burst in data.draw(bursts(values)):
@@ -231,12 +231,12 @@ def test_quantiles_of_any_fraction_and_window(data):
         if data.draw(st.booleans()):
             snapshot = synopsis.snapshot(set(stored))
             stored |= snapshot.pieces
-            synopsis = SharedSynopsis([Quantile(BIGINT)])
+            synopsis = SharedSynopsis([QuantileSynopsis(BIGINT)])
             synopsis.restore({name: stored[name] for name in snapshot.manifest})
 
 
 def test_medians_of_a_window_that_rolls():
-    synopsis = SharedSynopsis([Quantile(BIGINT)])
+    synopsis = SharedSynopsis([QuantileSynopsis(BIGINT)])
     values = (CASES[1].column([5, 1, 9, 2, 7]),)
     (found,) = synopsis.roll(int64s([0, 0, 1, 0, 0]), int64s([1, 2, 3, 4, 6]), [values], 4)
     assert shown(found) == [5, 1, 9, 2, 2]

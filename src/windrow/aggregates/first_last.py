@@ -18,7 +18,7 @@ from windrow.batch.arrays import Array, Int64s
 from windrow.batch.column import Column, column, dtype_of, order_of
 from windrow.numbers.group_events import GroupEvents
 from windrow.numbers.in_order import column_like, in_order, ranks_of
-from windrow.numbers.ordered_values import NO_RANKS, OrderedValues, Ranks, Words
+from windrow.numbers.ordered_values import NO_RANKS, EntryWords, OrderedValues, Ranks
 from windrow.numbers.row_ranks import RowRanks, rank_words
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
@@ -51,7 +51,9 @@ class EdgeOfTime(InOrder):
         words = [order_of(time), *in_order(argument)]
         words += [np.zeros(len(time), np.int64)] * (3 - len(words))
         changes = events._replace(change=changes_of(events, (argument,)))
-        found, sizes = self._trees.sweep(changes, Words(*words), Ranks(NO_RANKS, ranks_of(argument)), self._fractions)
+        found, sizes = self._trees.sweep(
+            changes, EntryWords(*words), Ranks(NO_RANKS, ranks_of(argument)), self._fractions
+        )
         return column_like(argument, [found[0, :, 0, 1], found[0, :, 0, 2]], sizes > 0)
 
 
@@ -74,7 +76,7 @@ class TiedEdgeOfTime(Parts):
         self._counts.reserve(self._rows.capacity)
         changes = events._replace(change=changes_of(events, (argument,)))
         np.add.at(self._counts["all"], ids, changes.change)
-        words = Words(order_of(time), ids, np.zeros(len(ids), np.int64))
+        words = EntryWords(order_of(time), ids, np.zeros(len(ids), np.int64))
         found, sizes = self._trees.sweep(changes, words, Ranks(NO_RANKS, self._ranks.words), self._fractions)
         result = self._values_at(found[0, :, 0, 1], sizes > 0, argument)
         self._tidy()

@@ -11,7 +11,7 @@ from windrow.batch.arrays import Int64s
 from windrow.batch.column import Column
 from windrow.numbers.group_events import GroupEvents
 from windrow.numbers.in_order import in_order, ranks_of
-from windrow.numbers.ordered_values import OrderedValues, Ranks, Words
+from windrow.numbers.ordered_values import EntryWords, OrderedValues, Ranks
 from windrow.state.snapshot import Piece, Snapshot
 
 
@@ -37,5 +37,5 @@ class InOrder:
         words = in_order(argument)
         words += [np.zeros(len(argument), np.int64)] * (3 - len(words))
         changes = events._replace(change=changes_of(events, values))
-        found, sizes = self._trees.sweep(changes, Words(*words), Ranks(ranks_of(argument)), self._fractions)
+        found, sizes = self._trees.sweep(changes, EntryWords(*words), Ranks(ranks_of(argument)), self._fractions)
         return found[0], sizes

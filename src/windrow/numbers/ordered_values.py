@@ -45,7 +45,7 @@ class Entry(NamedTuple):
     third: int
 
 
-class Words(NamedTuple):
+class EntryWords(NamedTuple):
     """Columns of entries."""
 
     value: Int64s
@@ -71,7 +71,7 @@ class OrderedValues:
         self.tally: Int64s = np.array([1, 0], np.int64)  # nodes taken (node 0 among them), empty nodes
         self._sweeps = 0
 
-    def sweep(self, events: GroupEvents, words: Words, ranks: Ranks, fractions: Int64s) -> tuple[Int64s, Int64s]:
+    def sweep(self, events: GroupEvents, words: EntryWords, ranks: Ranks, fractions: Int64s) -> tuple[Int64s, Int64s]:
         """Go through events; the values found after each last one of an instant, and how many the group then has.
 
         A fraction φ is a pair (numerator, denominator) and asks for the element at position max(1, ⌈φN⌉), or with
@@ -285,7 +285,9 @@ def position_of(root: int, value: int, ranks: Int64s, nodes: Int64s) -> int:
 
 
 @compiled
-def _sweep(events: GroupEvents, words: Words, ranks: Ranks, fractions: Int64s, trees: Trees) -> tuple[Int64s, Int64s]:
+def _sweep(
+    events: GroupEvents, words: EntryWords, ranks: Ranks, fractions: Int64s, trees: Trees
+) -> tuple[Int64s, Int64s]:
     group, change, is_last = events.group, events.change, events.is_last
     value, second, third = words.value, words.second, words.third
     roots, nodes, tally, path = trees.roots, trees.nodes, trees.tally, trees.path

@@ -14,23 +14,23 @@ from dataclasses import dataclass
 
 from windrow.plan.analysis.rates import Rates, finite_rows
 from windrow.plan.analysis.relations import is_relation
-from windrow.plan.analysis.state import StateEntry, Structure, state_of, view_of
-from windrow.plan.expressions import Column
+from windrow.plan.analysis.state import StateEntry, StateForm, state_of, view_of
+from windrow.plan.expressions import ColumnReference
 from windrow.plan.functions import conjuncts, equal_columns
 from windrow.plan.nodes import Alias, AntiJoin, Join, Node, Project, SemiJoin, Sort, Stream, Table
 
 # What it takes to insert a tuple and to remove it when it ends. The order is the thesis's (3.5.2), the figures are set
 # by hand: the choices they lead to were compared with running times (docs/design/2026-11-15-optimizer.md).
-MAINTENANCE: dict[Structure, tuple[float, float]] = {
-    Structure.APPEND_LIST: (1.0, 0.0),
-    Structure.FIFO: (1.0, 0.2),  # a basic window is dropped as a whole
-    Structure.CALENDAR_QUEUE: (1.5, 1.0),
-    Structure.ROW_HASH: (2.0, 2.0),  # found by its row
-    Structure.PARTITION_HASH: (2.0, 1.0),
-    Structure.GROUP_TABLE: (1.0, 1.0),
-    Structure.VALUE_COUNTS: (1.5, 1.5),
-    Structure.SORTED: (3.0, 3.0),
-    Structure.TABLE: (0.0, 0.0),  # kept once, whoever reads it
+MAINTENANCE: dict[StateForm, tuple[float, float]] = {
+    StateForm.APPEND_LIST: (1.0, 0.0),
+    StateForm.FIFO: (1.0, 0.2),  # a basic window is dropped as a whole
+    StateForm.CALENDAR_QUEUE: (1.5, 1.0),
+    StateForm.ROW_HASH: (2.0, 2.0),  # found by its row
+    StateForm.PARTITION_HASH: (2.0, 1.0),
+    StateForm.GROUP_TABLE: (1.0, 1.0),
+    StateForm.VALUE_COUNTS: (1.5, 1.5),
+    StateForm.SORTED: (3.0, 3.0),
+    StateForm.TABLE: (0.0, 0.0),  # kept once, whoever reads it
 }
 PASSING = 0.2  # a tuple goes through an operator that remembers nothing, a column at a time
 NEGATIVE = 2.0  # a negative tuple is looked at, and what it takes back is looked up
@@ -79,7 +79,7 @@ def _operator_cost(node: Node, rates: Rates) -> Cost:
 def _is_free(node: Node) -> bool:
     """Sources are read in any plan; names, order and the choice of columns cost nothing a tuple."""
     if isinstance(node, Project):
-        return all(isinstance(column.expression, Column) for column in node.columns)
+        return all(isinstance(column.expression, ColumnReference) for column in node.columns)
     return isinstance(node, Stream | Table | Alias | Sort)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from windrow.plan.by_kind import ByKind
-from windrow.plan.expressions import Column, Expression, columns_of, rename_columns, transform
+from windrow.plan.expressions import ColumnReference, Expression, columns_of, rename_columns, transform
 from windrow.plan.functions import conjunction, conjuncts
 from windrow.plan.nodes import (
     Alias,
@@ -77,7 +77,7 @@ def _in_terms_of_input(predicate: Expression, project: Project) -> Expression:
     computed = {column.name: column.expression for column in project.columns}
 
     def meaning(part: Expression) -> Expression | None:
-        return computed[part.name] if isinstance(part, Column) else None
+        return computed[part.name] if isinstance(part, ColumnReference) else None
 
     return transform(predicate, meaning)
 
@@ -134,7 +134,7 @@ def _through_group_by(group: GroupBy, predicate: Expression) -> Node | None:
     below = [part for part in parts if columns_of(part) and columns_of(part) <= keys.keys()]
     if not below:
         return None
-    meant = [transform(part, lambda p: keys[p.name] if isinstance(p, Column) else None) for part in below]
+    meant = [transform(part, lambda p: keys[p.name] if isinstance(p, ColumnReference) else None) for part in below]
     rest = [part for part in parts if part not in below]
     return _filtered(group.with_inputs(_filtered(group.input, meant)), rest)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from windrow.plan.analysis.state import Structure, structure_for
+from windrow.plan.analysis.state import StateForm, structure_for
 from windrow.plan.nodes import Node
 from windrow.plan.strategy import Strategy
 from windrow.state import StructureKind
 
 _KINDS = {
-    Structure.FIFO: StructureKind.FIFO,
-    Structure.CALENDAR_QUEUE: StructureKind.CALENDAR,
-    Structure.ROW_HASH: StructureKind.HASH,
+    StateForm.FIFO: StructureKind.FIFO,
+    StateForm.CALENDAR_QUEUE: StructureKind.CALENDAR,
+    StateForm.ROW_HASH: StructureKind.HASH,
 }
 
 

@@ -16,9 +16,9 @@ from windrow.synopses import (
     BasicInterval,
     Interval,
     IntervalStates,
-    JoinSynopsis,
     JoinSynopsisForm,
     NestedLandmarks,
+    PairSynopsis,
     Running,
     RunningStates,
     Synopsis,
@@ -71,7 +71,7 @@ def join_column(
 ) -> JoinSynopsisColumn:
     """An aggregate over pairs in a join synopsis of a kind."""
     shape = join_kind(kind), plan.slice, plan.slices, plan.difference
-    return JoinSynopsisColumn(arguments, lambda: JoinSynopsis(_words(call, dictionary), *shape))
+    return JoinSynopsisColumn(arguments, lambda: PairSynopsis(_words(call, dictionary), *shape))
 
 
 def join_kind(kind: str) -> JoinSynopsisForm:

@@ -8,7 +8,7 @@ from windrow.plan.approximation import error_of
 from windrow.plan.expressions import AggregateCall
 from windrow.plan.synopsis_kinds import INDEX_LEVELS
 from windrow.synopses import (
-    Quantile,
+    QuantileSynopsis,
     Synopsis,
     WordAggregate,
     average_of_decimals,
@@ -21,7 +21,7 @@ from windrow.synopses import (
     sum_of_integers,
 )
 from windrow.synopses.collective.thresholds import ExtremeIndex, ThresholdIndex, WeightIndex
-from windrow.synopses.positions.quantile import Median
+from windrow.synopses.positions.quantile import MedianSynopsis
 from windrow.synopses.sketches.group_sketches import DecayedKind, DecayedSketch, GroupSketch, HistogramSketch
 from windrow.types import BINARY, STRING, DecimalType
 
@@ -50,11 +50,11 @@ def maximum_words(call: AggregateCall, dictionary: Dictionary) -> WordAggregate:
 
 
 def ranked_median(call: AggregateCall) -> Synopsis:
-    return Median(call.arguments[0].type)
+    return MedianSynopsis(call.arguments[0].type)
 
 
 def ranked_quantile(call: AggregateCall) -> Synopsis:
-    return Quantile(call.arguments[0].type, fraction_of(call))
+    return QuantileSynopsis(call.arguments[0].type, fraction_of(call))
 
 
 def count_histogram(call: AggregateCall) -> GroupSketch:

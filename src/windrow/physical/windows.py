@@ -20,7 +20,7 @@ from windrow.operators import (
     TimeWindow,
 )
 from windrow.operators.windows.sampling import SampledLifetime
-from windrow.operators.windows.time_window import Lifetime
+from windrow.operators.windows.time_window import WindowLifetime
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.plan.by_kind import ByKind
 from windrow.plan.nodes import Stream, Windowed
@@ -74,31 +74,31 @@ def lifetime_ordinal(stream: Stream) -> int:
     return [field.name for field in stream.columns].index(stream.lifetime or "")
 
 
-def _open(extent: Unbounded, slide: int | None) -> Lifetime:
+def _open(extent: Unbounded, slide: int | None) -> WindowLifetime:
     return OpenLifetime(slide=slide)
 
 
-def _since(extent: Since, slide: int | None) -> Lifetime:
+def _since(extent: Since, slide: int | None) -> WindowLifetime:
     return OpenLifetime(since=extent.begin, slide=slide)
 
 
-def _between(extent: Between, slide: int | None) -> Lifetime:
+def _between(extent: Between, slide: int | None) -> WindowLifetime:
     return OpenLifetime(extent.begin, extent.end)
 
 
-def _range(extent: Range, slide: int | None) -> Lifetime:
+def _range(extent: Range, slide: int | None) -> WindowLifetime:
     return RangeLifetime(extent.length, slide=slide)
 
 
-def _range_ago(extent: RangeAgo, slide: int | None) -> Lifetime:
+def _range_ago(extent: RangeAgo, slide: int | None) -> WindowLifetime:
     return RangeLifetime(extent.begin, extent.end, slide)
 
 
-def _now(extent: Now, slide: int | None) -> Lifetime:
+def _now(extent: Now, slide: int | None) -> WindowLifetime:
     return RangeLifetime(1)
 
 
-_LIFETIMES: ByKind[Callable[..., Lifetime]] = ByKind(
+_LIFETIMES: ByKind[Callable[..., WindowLifetime]] = ByKind(
     {Range: _range, RangeAgo: _range_ago, Now: _now, Since: _since, Between: _between, Unbounded: _open},
     never={(Rows, RowsAgo, Latest): "rows end with later rows, not at a time"},
 )

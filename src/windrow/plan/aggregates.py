@@ -54,7 +54,7 @@ Slot = Parameter | None
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class AggregateEntry:
     """A built-in aggregate: `slots` are its arguments in order, constants as parameters."""
 
     name: str
@@ -85,7 +85,7 @@ def traits_of(call: AggregateCall) -> Traits:
     return Traits(aggregate.kind, aggregate.subtractable, aggregate.duplicate_sensitive)
 
 
-def built_in(call: AggregateCall) -> Aggregate | None:
+def built_in(call: AggregateCall) -> AggregateEntry | None:
     """The entry of a call; None for an aggregate of the user's own."""
     return AGGREGATES[call.function] if call.user is None else None
 
@@ -221,7 +221,7 @@ def _partial_value(of: Type) -> tuple[Type, ...]:
 
 
 _KIND = AggregateClass
-_COUNT = Aggregate(
+_COUNT = AggregateEntry(
     "COUNT",
     "COUNT(*) or COUNT(x)",
     (_VALUE,),
@@ -235,7 +235,7 @@ _COUNT = Aggregate(
     synopsis=SynopsisForm.SUBTRACTED,
     index=IndexForm.ROWS,
 )
-_SUM = Aggregate(
+_SUM = AggregateEntry(
     "SUM",
     "SUM(x)",
     (_VALUE,),
@@ -248,7 +248,7 @@ _SUM = Aggregate(
     synopsis=SynopsisForm.SUBTRACTED,
     index=IndexForm.WEIGHTS,
 )
-_AVG = Aggregate(
+_AVG = AggregateEntry(
     "AVG",
     "AVG(x)",
     (_VALUE,),
@@ -260,7 +260,7 @@ _AVG = Aggregate(
     partial=_partial_sum,
     synopsis=SynopsisForm.SUBTRACTED,
 )
-_MIN = Aggregate(
+_MIN = AggregateEntry(
     "MIN",
     "MIN(x)",
     (_VALUE,),
@@ -274,13 +274,15 @@ _MIN = Aggregate(
     index=IndexForm.SMALLEST,
 )
 _MAX = replace(_MIN, name="MAX", usage="MAX(x)", index=IndexForm.LARGEST)
-_VAR = Aggregate("VAR", "VAR(x)", (_VALUE,), _double, _KIND.ALGEBRAIC, subtractable=True, in_doubles=True)
-_MEDIAN = Aggregate(
+_VAR = AggregateEntry("VAR", "VAR(x)", (_VALUE,), _double, _KIND.ALGEBRAIC, subtractable=True, in_doubles=True)
+_MEDIAN = AggregateEntry(
     "MEDIAN", "MEDIAN(x)", (_VALUE,), _double, _KIND.HOLISTIC, slices=SliceForm.COUNTERS, synopsis=SynopsisForm.RANKED
 )
 _QUANTILE = replace(_MEDIAN, name="QUANTILE", usage="QUANTILE(x, fraction)", slots=(_VALUE, FRACTION), result=_same)
-_FIRST = Aggregate("FIRST", "FIRST(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, ordered=True, duplicate_sensitive=False)
-_TOP = Aggregate("TOP", "TOP(k, x)", (COUNT_OF_ITEMS, _VALUE), _items, _KIND.HOLISTIC, slices=SliceForm.COUNTERS)
+_FIRST = AggregateEntry(
+    "FIRST", "FIRST(x)", (_VALUE,), _same, _KIND.DISTRIBUTIVE, ordered=True, duplicate_sensitive=False
+)
+_TOP = AggregateEntry("TOP", "TOP(k, x)", (COUNT_OF_ITEMS, _VALUE), _items, _KIND.HOLISTIC, slices=SliceForm.COUNTERS)
 
 _EXACT = (
     _COUNT,
@@ -297,7 +299,7 @@ _EXACT = (
     replace(_FIRST, name="LAST", usage="LAST(x)"),
 )
 
-_FREQUENT = Aggregate(
+_FREQUENT = AggregateEntry(
     "FREQUENT",
     "FREQUENT(x, k)",
     (_VALUE, COUNT_OF_ITEMS),
@@ -306,7 +308,7 @@ _FREQUENT = Aggregate(
     slices=SliceForm.SUMMARY,
     approximation=Approximation.FREQUENT,
 )
-_APPROX_COUNT = Aggregate(
+_APPROX_COUNT = AggregateEntry(
     "APPROX_COUNT",
     "APPROX_COUNT(x, error)",
     (_VALUE, ERROR),
@@ -317,7 +319,7 @@ _APPROX_COUNT = Aggregate(
     synopsis=SynopsisForm.HISTOGRAM,
     approximation=Approximation.COUNT,
 )
-_APPROX_COUNT_DISTINCT = Aggregate(
+_APPROX_COUNT_DISTINCT = AggregateEntry(
     "APPROX_COUNT_DISTINCT",
     "APPROX_COUNT_DISTINCT(x, error)",
     (_VALUE, ERROR),
@@ -327,7 +329,7 @@ _APPROX_COUNT_DISTINCT = Aggregate(
     slices=SliceForm.COUNTERS,
     approximation=Approximation.DISTINCT,
 )
-_APPROX_MEDIAN = Aggregate(
+_APPROX_MEDIAN = AggregateEntry(
     "APPROX_MEDIAN",
     "APPROX_MEDIAN(x, error)",
     (_VALUE, ERROR),
@@ -336,7 +338,7 @@ _APPROX_MEDIAN = Aggregate(
     slices=SliceForm.SUMMARY,
     approximation=Approximation.RANK,
 )
-_DECAYED_SUM = Aggregate(
+_DECAYED_SUM = AggregateEntry(
     "DECAYED_SUM",
     "DECAYED_SUM(x, half_life)",
     (_VALUE, HALF_LIFE),
@@ -379,7 +381,7 @@ _APPROXIMATE = (
     replace(_DECAYED_SUM, name="DECAYED_AVG", usage="DECAYED_AVG(x, half_life)"),
 )
 
-AGGREGATES: dict[str, Aggregate] = {aggregate.name: aggregate for aggregate in (*_EXACT, *_APPROXIMATE)}
+AGGREGATES: dict[str, AggregateEntry] = {aggregate.name: aggregate for aggregate in (*_EXACT, *_APPROXIMATE)}
 
 AGGREGATE_ALIASES: dict[str, str] = {
     "VARIANCE": "VAR",

@@ -13,7 +13,7 @@ Value = bool | int | float | Decimal | str | bytes | None
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnReference:
     """A column of the input, by its name there (`s.price` from a relation, `price` from a select list)."""
 
     name: str
@@ -52,7 +52,7 @@ class Case:
     type: Type
 
 
-Expression = Column | Literal | Call | Cast | Case
+Expression = ColumnReference | Literal | Call | Cast | Case
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def columns_of(expression: Expression) -> frozenset[str]:
-    return frozenset(part.name for part in walk(expression) if isinstance(part, Column))
+    return frozenset(part.name for part in walk(expression) if isinstance(part, ColumnReference))
 
 
 def transform(expression: Expression, change: Callable[[Expression], Expression | None]) -> Expression:
@@ -129,6 +129,8 @@ def rename_columns(expression: Expression, names: dict[str, str]) -> Expression:
     """The same expression over columns with other names."""
 
     def renamed(part: Expression) -> Expression | None:
-        return Column(names.get(part.name, part.name), part.type) if isinstance(part, Column) else None
+        return (
+            ColumnReference(names.get(part.name, part.name), part.type) if isinstance(part, ColumnReference) else None
+        )
 
     return transform(expression, renamed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from windrow.plan.expressions import Call, Column, Expression, Literal
+from windrow.plan.expressions import Call, ColumnReference, Expression, Literal
 from windrow.types import (
     BIGINT,
     BINARY,
@@ -98,11 +98,11 @@ def conjuncts(expression: Expression | None) -> tuple[Expression, ...]:
     return (expression,)
 
 
-def equal_columns(expression: Expression) -> tuple[Column, Column] | None:
+def equal_columns(expression: Expression) -> tuple[ColumnReference, ColumnReference] | None:
     """The two columns of `a = b`, else None."""
     if isinstance(expression, Call) and expression.function == "=":
         left, right = expression.arguments
-        if isinstance(left, Column) and isinstance(right, Column):
+        if isinstance(left, ColumnReference) and isinstance(right, ColumnReference):
             return left, right
     return None
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from windrow.plan.analysis.relations import is_relation
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.by_kind import ByKind
-from windrow.plan.expressions import Cast, Column, Expression, Literal, Named
+from windrow.plan.expressions import Cast, ColumnReference, Expression, Literal, Named
 from windrow.plan.functions import call
 from windrow.plan.nodes import (
     Alias,
@@ -92,7 +92,7 @@ class _TimePropagation:
         if node.timestamp is None:
             return self._stamped(node)
         ties = tuple(node.schema.column(f"{node.alias}.{name}") for name in node.ties)
-        return Timed(node, Column(f"{node.alias}.{node.timestamp}", TIMESTAMP), ties)
+        return Timed(node, ColumnReference(f"{node.alias}.{node.timestamp}", TIMESTAMP), ties)
 
     def _stamped(self, node: Node) -> Timed:
         stamped = Stamped(node, self._name())
@@ -118,7 +118,7 @@ class _TimePropagation:
         if below is None:
             return None
         plan, order = self._as_columns(below)
-        columns = (Column(f"{node.name}.{unqualified(column.name)}", column.type) for column in order)
+        columns = (ColumnReference(f"{node.name}.{unqualified(column.name)}", column.type) for column in order)
         return Timed(Alias(plan, node.name), next(columns), tuple(columns))
 
     def pairs(self, node: Node) -> TimedPairs:
@@ -134,7 +134,7 @@ class _TimePropagation:
             return TimedPairs(second.plan, first.time, second.time)
         if isinstance(node, Alias):
             names = (f"{node.name}.{unqualified(_name_of(time))}" for time in (below.first, below.second))
-            return TimedPairs(Alias(below.plan, node.name), *(Column(name, TIMESTAMP) for name in names))
+            return TimedPairs(Alias(below.plan, node.name), *(ColumnReference(name, TIMESTAMP) for name in names))
         return TimedPairs(node.with_inputs(below.plan), below.first, below.second)
 
     def _name(self) -> str:
@@ -148,12 +148,12 @@ class _TimePropagation:
             if name is None:
                 name = self._name()
                 columns.append(Named(name, expression))
-            order.append(Column(name, expression.type))
+            order.append(ColumnReference(name, expression.type))
         plan = replace(node, input=below.plan, columns=tuple(columns))
         return Timed(plan, order[0], tuple(order[1:]))
 
-    def _as_columns(self, of: Timed) -> tuple[Node, list[Column]]:
-        order = [expression for expression in of.order if isinstance(expression, Column)]
+    def _as_columns(self, of: Timed) -> tuple[Node, list[ColumnReference]]:
+        order = [expression for expression in of.order if isinstance(expression, ColumnReference)]
         if len(order) == len(of.order):
             return of.plan, order
         own = tuple(Named(column.name, column) for column in of.plan.schema.columns)
@@ -200,7 +200,7 @@ def _null(like: Expression) -> Expression:
 
 
 def _name_of(time: Expression) -> str:
-    assert isinstance(time, Column), time
+    assert isinstance(time, ColumnReference), time
     return time.name
 
 

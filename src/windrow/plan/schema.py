@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from windrow.errors import PlanError
-from windrow.plan.expressions import Column
+from windrow.plan.expressions import ColumnReference
 from windrow.types import Type
 
 
@@ -48,12 +48,12 @@ class Schema:
     def __len__(self) -> int:
         return len(self.fields)
 
-    def column(self, name: str) -> Column:
-        return Column(name, self._by_name[name].type)
+    def column(self, name: str) -> ColumnReference:
+        return ColumnReference(name, self._by_name[name].type)
 
     @property
-    def columns(self) -> tuple[Column, ...]:
-        return tuple(Column(field.name, field.type) for field in self.fields)
+    def columns(self) -> tuple[ColumnReference, ...]:
+        return tuple(ColumnReference(field.name, field.type) for field in self.fields)
 
     def __add__(self, other: Schema) -> Schema:
         return Schema(self.fields + other.fields)

@@ -20,7 +20,7 @@ from windrow.types import BIGINT, Type
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedValue:
     """A value that is counted; or with `registers` its code, when different values are only estimated."""
 
     value: Expression
@@ -38,7 +38,7 @@ class SliceColumns:
     fields: tuple[Field, ...]
     places: tuple[tuple[int, ...], ...]  # by aggregate
     partials: tuple[NamedAggregate, ...]
-    counted: tuple[Counted, ...]
+    counted: tuple[CountedValue, ...]
     summaries: tuple[NamedAggregate, ...]
 
 
@@ -46,9 +46,9 @@ def slice_columns(aggregates: Sequence[NamedAggregate]) -> SliceColumns:
     by_form = {form: tuple(a for a in aggregates if slice_form(a.call) is form) for form in SliceForm}
     counted = tuple(dict.fromkeys(_counted(named) for named in by_form[SliceForm.COUNTERS]))
     fields: list[Field] = []
-    places: dict[NamedAggregate | Counted, tuple[int, ...]] = {}
+    places: dict[NamedAggregate | CountedValue, tuple[int, ...]] = {}
 
-    def placed(what: NamedAggregate | Counted, name: str, *types: Type) -> None:
+    def placed(what: NamedAggregate | CountedValue, name: str, *types: Type) -> None:
         places[what] = tuple(range(len(fields), len(fields) + len(types)))
         fields.extend(Field(f"{name} {number}", type) for number, type in enumerate(types))
 
@@ -64,5 +64,5 @@ def slice_columns(aggregates: Sequence[NamedAggregate]) -> SliceColumns:
     return SliceColumns(tuple(fields), found, by_form[SliceForm.PARTIAL], counted, by_form[SliceForm.SUMMARY])
 
 
-def _counted(named: NamedAggregate) -> Counted:
-    return Counted(values_of(named.call)[0], registers_of(named.call))
+def _counted(named: NamedAggregate) -> CountedValue:
+    return CountedValue(values_of(named.call)[0], registers_of(named.call))

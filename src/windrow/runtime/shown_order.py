@@ -9,7 +9,7 @@ import numpy as np
 from windrow.batch import Batch
 from windrow.batch.arrays import Array, Int64s
 from windrow.batch.row_order import sort_words
-from windrow.plan.expressions import Column, SortKey
+from windrow.plan.expressions import ColumnReference, SortKey
 from windrow.plan.schema import Schema
 
 
@@ -20,7 +20,7 @@ def in_shown_order(rows: Batch, schema: Schema, keys: Sequence[SortKey]) -> Batc
     words = [
         word
         for key in keys
-        if isinstance(key.expression, Column)
+        if isinstance(key.expression, ColumnReference)
         for word in sort_words(rows.columns[schema.names.index(key.expression.name)], key.descending, key.nulls_first)
     ]
     words += [word for column in rows.columns for word in sort_words(column)]

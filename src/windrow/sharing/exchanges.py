@@ -13,7 +13,7 @@ from windrow.plan.analysis.refreshes import refresh_interval
 from windrow.plan.analysis.state import is_grouped
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.by_kind import ByKind
-from windrow.plan.expressions import Column, Expression, Named
+from windrow.plan.expressions import ColumnReference, Expression, Named
 from windrow.plan.nodes import JoinKind, Node, OutputKind
 from windrow.plan.pattern import Pattern
 from windrow.plan.rewrite import bottom_up
@@ -139,7 +139,7 @@ def _windowed(plan: nodes.Windowed | SubWindows, placing: _Placing) -> Placed:
 
 
 def _project(plan: nodes.Project, placing: _Placing) -> Placed:
-    names = {c.expression.name: c.name for c in plan.columns if isinstance(c.expression, Column)}
+    names = {c.expression.name: c.name for c in plan.columns if isinstance(c.expression, ColumnReference)}
     below = placing.of(plan.input)
     return Placed(plan.with_inputs(below.node), below.place.renamed(names))
 
@@ -263,7 +263,7 @@ def _merge_groups(plan: MergeGroups, placing: _Placing) -> Placed:
     return _grouped(plan, placing, {column: column for column in _named(plan.keys)})
 
 
-def _grouped(plan: nodes.GroupBy | MergeGroups, placing: _Placing, names: dict[Expression, Column]) -> Placed:
+def _grouped(plan: nodes.GroupBy | MergeGroups, placing: _Placing, names: dict[Expression, ColumnReference]) -> Placed:
     """Where rows with equal keys meet; `names` are what keys of the input are called above."""
     below = meeting(placing.of(plan.input), tuple(names))
     options = (option for option in below.place.options if set(option) <= names.keys())
@@ -296,9 +296,9 @@ def _periodic_lookup(plan: PeriodicLookup, placing: _Placing) -> Placed:
     return Placed(plan.with_inputs(below.node), Place(below.place.stage, options))
 
 
-def _named(keys: Sequence[Named]) -> tuple[Column, ...]:
+def _named(keys: Sequence[Named]) -> tuple[ColumnReference, ...]:
     """Keys that have been computed."""
-    return tuple(Column(key.name, key.expression.type) for key in keys)
+    return tuple(ColumnReference(key.name, key.expression.type) for key in keys)
 
 
 _PLACES: ByKind[Callable[..., Placed]] = ByKind(

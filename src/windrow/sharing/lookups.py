@@ -19,7 +19,7 @@ from windrow.plan.aggregates import AGGREGATES, traits_of
 from windrow.plan.analysis.join_lookups import form_of
 from windrow.plan.analysis.lookups import ASKED, LookupForm, Refusal, synopses_of, thresholds_of
 from windrow.plan.analysis.rates import Rates, Statistics
-from windrow.plan.expressions import AggregateCall, Column, Expression, rename_columns
+from windrow.plan.expressions import AggregateCall, ColumnReference, Expression, rename_columns
 from windrow.plan.functions import conjunction
 from windrow.plan.nodes import Filter, Node
 from windrow.plan.rewrite import bottom_up, without_exchanges
@@ -262,7 +262,7 @@ def _over(query: _Query, synopsis: WindowSynopsis, since: int | None = None) -> 
     threshold = _threshold(query, {named.call for named in synopsis.aggregates if named.name in synopsis.indexed})
     found: Node = WindowLookup(synopsis, groups.keys, groups.aggregates, form.window, threshold, since)
     if form.later:
-        names = {key.expression.name: key.name for key in groups.keys if isinstance(key.expression, Column)}
+        names = {key.expression.name: key.name for key in groups.keys if isinstance(key.expression, ColumnReference)}
         condition = conjunction([rename_columns(part, names) for part in form.later])
         assert condition is not None
         found = Filter(found, condition)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from windrow.plan.expressions import Column, Expression, columns_of, rename_columns
+from windrow.plan.expressions import ColumnReference, Expression, columns_of, rename_columns
 from windrow.plan.join_keys import join_keys
 from windrow.plan.nodes import Alias, Node, OutputKind, OutputStream, Union
 from windrow.plan.running_nodes import Exchange
@@ -147,7 +147,9 @@ def names_answer(node: Node) -> bool:
 
 def of_columns(key: Expression, columns: Mapping[str, Expression]) -> Expression:
     """A key in terms of other columns."""
-    return rename_columns(key, {name: column.name for name, column in columns.items() if isinstance(column, Column)})
+    return rename_columns(
+        key, {name: column.name for name, column in columns.items() if isinstance(column, ColumnReference)}
+    )
 
 
 def _union_moved(node: Union, keys: Keys) -> Placed:

@@ -3,12 +3,12 @@
 from windrow.synopses.collective.collective import Collective
 from windrow.synopses.collective.collective_extremes import CollectiveExtremes
 from windrow.synopses.collective.collective_index import CollectiveIndex
-from windrow.synopses.join import JoinSynopsis, JoinSynopsisForm
+from windrow.synopses.join import JoinSynopsisForm, PairSynopsis
 from windrow.synopses.positions.basic_interval import BasicInterval
 from windrow.synopses.positions.elements import Elements, Spans
 from windrow.synopses.positions.interval import Interval
 from windrow.synopses.positions.nested_landmarks import NestedLandmarks
-from windrow.synopses.positions.quantile import Quantile
+from windrow.synopses.positions.quantile import QuantileSynopsis
 from windrow.synopses.positions.running import Running
 from windrow.synopses.positions.shared import SharedSynopsis
 from windrow.synopses.positions.synopsis import Synopsis
@@ -38,10 +38,10 @@ __all__ = [
     "ExponentialHistogram",
     "Interval",
     "IntervalStates",
-    "JoinSynopsis",
     "JoinSynopsisForm",
     "NestedLandmarks",
-    "Quantile",
+    "PairSynopsis",
+    "QuantileSynopsis",
     "Running",
     "RunningStates",
     "SharedSynopsis",

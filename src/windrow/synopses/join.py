@@ -48,7 +48,7 @@ class JoinSynopsisForm(enum.IntEnum):
 _BASIC, _INTERVAL, _RUNNING = (int(form) for form in JoinSynopsisForm)  # for compiled loops
 
 
-class Slices(NamedTuple):
+class PairSlices(NamedTuple):
     """What is known of the slices of groups, for a compiled loop."""
 
     form: int
@@ -60,7 +60,7 @@ class Slices(NamedTuple):
     above: Int64s
 
 
-class JoinSynopsis:
+class PairSynopsis:
     """`longest` is b, the longest window in slices; `difference` is g, how far two lengths may be apart."""
 
     def __init__(
@@ -114,16 +114,16 @@ class JoinSynopsis:
         result = _lookup(group, first, second, self._operation, self._slices)
         return self.aggregate.finish(Words(self.layout, np.asarray(result)))
 
-    def converted(self, form: JoinSynopsisForm) -> JoinSynopsis:
+    def converted(self, form: JoinSynopsisForm) -> PairSynopsis:
         """The same slices, with something else above them."""
-        other = JoinSynopsis(self.aggregate, form, self.slice, self.longest, self.difference)
+        other = PairSynopsis(self.aggregate, form, self.slice, self.longest, self.difference)
         other.restore(self.snapshot(()).pieces)
         return other
 
     @property
-    def _slices(self) -> Slices:
+    def _slices(self) -> PairSlices:
         shape = int(self.form), self.difference, self.longest, self._size, self.end
-        return Slices(*shape, self.cells, self.above)
+        return PairSlices(*shape, self.cells, self.above)
 
     @property
     def _operation(self) -> Operation:
@@ -224,7 +224,9 @@ def _is_in_place(slice: int, level: int, size: int, end: int) -> bool:
 
 
 @compiled
-def _insert(group: Int64s, first: Int64s, second: Int64s, added: Int64s, operation: Operation, slices: Slices) -> None:
+def _insert(
+    group: Int64s, first: Int64s, second: Int64s, added: Int64s, operation: Operation, slices: PairSlices
+) -> None:
     each, mask, difference = 1 + 2 * slices.difference, slices.size - 1, slices.difference
     for i in range(len(group)):
         older, distance = min(first[i], second[i]), abs(first[i] - second[i])
@@ -247,7 +249,7 @@ def _insert(group: Int64s, first: Int64s, second: Int64s, added: Int64s, operati
 
 
 @compiled
-def _lookup(group: Int64s, first: Int64s, second: Int64s, operation: Operation, slices: Slices) -> Int64s:
+def _lookup(group: Int64s, first: Int64s, second: Int64s, operation: Operation, slices: PairSlices) -> Int64s:
     each, mask, end = 1 + 2 * slices.difference, slices.size - 1, slices.end
     result = np.zeros((len(group), slices.cells.shape[2]), np.int64)
     for i in range(len(group)):
@@ -289,7 +291,7 @@ def _merge_intervals(
 
 
 @compiled
-def _merge_above(operation: Operation, slices: Slices) -> None:
+def _merge_above(operation: Operation, slices: PairSlices) -> None:
     each, size, cells, above = 1 + 2 * slices.difference, slices.size, slices.cells, slices.above
     above[:] = 0
     for g in range(len(cells)):

@@ -33,7 +33,7 @@ WRITTEN = (Commit, BatchSpec, RunningPlan, StateManifest, Piece, TableStore, *LO
 BESIDE = (
     "user_aggregate.UserAggregate",  # has a file of its own, as the next
     "dictionary.Dictionary",
-    "refreshed_synopsis.Answers",  # goes from operator to operator, and is not stored
+    "refreshed_synopsis.ChangesByQuery",  # goes from operator to operator, and is not stored
 )
 
 

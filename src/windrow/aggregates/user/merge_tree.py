@@ -63,7 +63,7 @@ def _words(group: Int64s, level: int | Int64s, number: Int64s) -> UInt64s:
     return np.stack([group.astype(np.uint64), levels << _LEVEL | number.astype(np.uint64)], axis=1)
 
 
-class Numbers:
+class ValueNumbers:
     """The numbers of values within their groups: the smallest that are free, in the order in which they became so."""
 
     def __init__(self) -> None:

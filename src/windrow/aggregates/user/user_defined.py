@@ -21,7 +21,7 @@ import numpy as np
 
 from windrow.aggregates.aggregate import Accumulator
 from windrow.aggregates.distinct_values import values_of_groups
-from windrow.aggregates.user.merge_tree import MergeTrees, Numbers
+from windrow.aggregates.user.merge_tree import MergeTrees, ValueNumbers
 from windrow.aggregates.user.merging import over_instants, powers, reduced, running
 from windrow.aggregates.user.user_functions import ABSENT, FAILED, States, UserFunctions, concat_states
 from windrow.batch.arrays import Array, Bools, Int64s
@@ -212,7 +212,7 @@ class Merging(Parts):
         self._most = np.iinfo(np.int64).max if duplicate_sensitive else 1
         self._values = KeyDirectory()
         self._counts = KeyedArrays(count=np.int64)
-        self._numbers = Numbers()
+        self._numbers = ValueNumbers()
         self._trees = MergeTrees(functions)
 
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:

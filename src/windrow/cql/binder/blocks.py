@@ -19,7 +19,7 @@ from windrow.cql.binder.subqueries import ConditionBinder
 from windrow.cql.syntax import WindowedCall, span_of
 from windrow.errors import CqlMeaningError, Span
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES, is_ordered
-from windrow.plan.expressions import Column, Expression, Literal, Named, transform, walk
+from windrow.plan.expressions import ColumnReference, Expression, Literal, Named, transform, walk
 from windrow.plan.nodes import Distinct, GroupBy, Node, Project
 from windrow.plan.row_time import with_row_time
 from windrow.plan.schema import unqualified
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Source:
+class BoundSource:
     """FROM and WHERE of a block; `correlated` are the conditions that use columns of the query around it."""
 
     plan: Node
@@ -61,19 +61,19 @@ class BlockBinder:
         hint = "write SUM(WSTREAM(SUM(a))[ROWS 10]), or SELECT WSTREAM(SUM(a))[ROWS 10] FROM ..."
         raise CqlMeaningError("WSTREAM(...)[...] stands inside an aggregate", span_of(call), hint)
 
-    def source(self, select: exp.Select, outer: Scope | None) -> Source:
+    def source(self, select: exp.Select, outer: Scope | None) -> BoundSource:
         """FROM and WHERE; with an outer scope when the block is a sub-query in EXISTS or IN."""
         relations = FromBinder(self._queries, outer, self._internal)
         plan = relations.bind(select.args["from_"].this)
         scope = relations.scope
         where = select.args.get("where")
         if where is None:
-            return Source(plan, scope, ())
+            return BoundSource(plan, scope, ())
         conditions = ConditionBinder(self._queries, scope, "WHERE", None, self._internal)
         bound = conditions.bind(where)
-        return Source(conditions.applied(plan, bound), scope, bound.correlated)
+        return BoundSource(conditions.applied(plan, bound), scope, bound.correlated)
 
-    def _selected(self, select: exp.Select, source: Source) -> Node:
+    def _selected(self, select: exp.Select, source: BoundSource) -> Node:
         if not self.is_grouped(select):
             plan: Node = Project(source.plan, named_columns(self.items(select.expressions, source.scope)))
         else:
@@ -91,9 +91,9 @@ class BlockBinder:
         name = node.name.upper()
         return name in AGGREGATES or name in AGGREGATE_ALIASES or name in self._catalog.aggregates
 
-    def _grouped(self, select: exp.Select, source: Source) -> Node:
+    def _grouped(self, select: exp.Select, source: BoundSource) -> Node:
         keys = self._keys(select, source.scope)
-        by_expression = {key.expression: Column(key.name, key.expression.type) for key in keys}
+        by_expression = {key.expression: ColumnReference(key.name, key.expression.type) for key in keys}
         aggregates = Aggregates()
         binder = _GroupedBinder(self._catalog, source.scope, "SELECT", aggregates, by_expression)
         items = self._bound_items(select.expressions, source.scope, binder)
@@ -123,7 +123,7 @@ class BlockBinder:
         keys: list[Named] = []
         for node in group.expressions if group else ():
             expression = self._key(node, select, scope)
-            name = expression.name if isinstance(expression, Column) else f"_key{len(keys) + 1}"
+            name = expression.name if isinstance(expression, ColumnReference) else f"_key{len(keys) + 1}"
             if all(key.expression != expression for key in keys):
                 keys.append(Named(name, expression))
         return tuple(keys)
@@ -185,7 +185,12 @@ class _GroupedBinder(ExpressionBinder):
     """Expressions over groups: only keys and aggregates are left of the rows."""
 
     def __init__(
-        self, catalog: Catalog, scope: Scope, clause: str, aggregates: Aggregates, keys: dict[Expression, Column]
+        self,
+        catalog: Catalog,
+        scope: Scope,
+        clause: str,
+        aggregates: Aggregates,
+        keys: dict[Expression, ColumnReference],
     ) -> None:
         super().__init__(catalog, scope, clause, aggregates)
         self._keys, self._calls = keys, aggregates.calls
@@ -198,7 +203,7 @@ class _GroupedBinder(ExpressionBinder):
         replaced = transform(expression, self._keys.get)
         known = {column.name for column in self._keys.values()} | {*self._calls.values()}
         for part in walk(replaced):
-            if isinstance(part, Column) and part.name not in known:
+            if isinstance(part, ColumnReference) and part.name not in known:
                 place = self.places.get(part.name, span)
                 hint = f"add it to GROUP BY, or use an aggregate such as MAX({unqualified(part.name)})"
                 raise CqlMeaningError(f"{unqualified(part.name)} is neither a key nor an aggregate", place, hint)

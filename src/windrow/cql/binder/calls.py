@@ -10,7 +10,7 @@ from sqlglot import exp
 from windrow.cql.syntax import span_of
 from windrow.errors import CqlError, CqlMeaningError, CqlNameError, CqlTypeError, close_names, did_you_mean
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES, DISTINCT_ALLOWED, aggregate_call
-from windrow.plan.expressions import AggregateCall, Column, Expression, Literal, NamedAggregate
+from windrow.plan.expressions import AggregateCall, ColumnReference, Expression, Literal, NamedAggregate
 from windrow.plan.functions import ALIASES, FUNCTIONS, TIME_PARTS, SignatureError, scalar_names
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.types import STRING, common_type
@@ -35,9 +35,9 @@ class Aggregates:
     def __init__(self) -> None:
         self.calls: dict[AggregateCall, str] = {}
 
-    def column(self, aggregate: AggregateCall) -> Column:
+    def column(self, aggregate: AggregateCall) -> ColumnReference:
         name = self.calls.setdefault(aggregate, f"_aggregate{len(self.calls) + 1}")
-        return Column(name, aggregate.type)
+        return ColumnReference(name, aggregate.type)
 
     @property
     def named(self) -> tuple[NamedAggregate, ...]:

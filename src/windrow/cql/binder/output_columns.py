@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from windrow.errors import CqlNameError, CqlTypeError, Span
-from windrow.plan.expressions import Cast, Column, Expression, Named
+from windrow.plan.expressions import Cast, ColumnReference, Expression, Named
 from windrow.plan.nodes import Alias, Node, Project
 from windrow.plan.schema import unqualified
 from windrow.types import Type, common_type
@@ -59,7 +59,7 @@ def positions(count: int) -> str:
 
 
 def _distinguished(item: Item, name: str, position: int) -> str:
-    if isinstance(item.expression, Column) and "." in item.expression.name:
+    if isinstance(item.expression, ColumnReference) and "." in item.expression.name:
         return f"{item.expression.name.partition('.')[0]}_{unqualified(item.expression.name)}"
     return f"{name}_{position}"
 

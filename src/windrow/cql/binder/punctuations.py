@@ -12,7 +12,7 @@ from windrow.cql.binder.expressions import ExpressionBinder
 from windrow.cql.binder.scope import RelationScope, Scope
 from windrow.cql.syntax import span_of
 from windrow.errors import CqlMeaningError, CqlNameError
-from windrow.plan.expressions import Column
+from windrow.plan.expressions import ColumnReference
 from windrow.plan.printer import expression_text
 
 
@@ -26,7 +26,9 @@ def bind_punctuation(node: exp.Expr, stream: exp.Expr, columns: Sequence[ColumnD
     where = node.args.get("where")
     if where is None:
         return Punctuation(None, tuple(by))
-    named = {column.name.lower(): Column(f"{stream.this.name}.{column.name}", column.type) for column in columns}
+    named = {
+        column.name.lower(): ColumnReference(f"{stream.this.name}.{column.name}", column.type) for column in columns
+    }
     scope = Scope.over(RelationScope(stream.this.name, named))
     condition = ExpressionBinder(Catalog(), scope, "a PUNCTUATION").condition(where)
     return Punctuation(expression_text(condition), tuple(by))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from windrow.errors import CqlMeaningError, CqlNameError, Span, nearest
-from windrow.plan.expressions import Column, Expression, columns_of
+from windrow.plan.expressions import ColumnReference, Expression, columns_of
 from windrow.plan.nodes import Node
 from windrow.plan.schema import unqualified
 
@@ -16,7 +16,7 @@ class RelationScope:
     """A relation in FROM: the name it is called by, and its columns by their own names in lower case."""
 
     name: str
-    columns: dict[str, Column]
+    columns: dict[str, ColumnReference]
 
     @staticmethod
     def of(name: str, node: Node) -> RelationScope:

@@ -34,7 +34,7 @@ from windrow.errors import CqlMeaningError, CqlNameError, nearest
 from windrow.plan.analysis.join_lookups import form_of
 from windrow.plan.analysis.lookups import Refusal
 from windrow.plan.analysis.refreshes import slides_below
-from windrow.plan.expressions import Column, Literal, Value
+from windrow.plan.expressions import ColumnReference, Literal, Value
 from windrow.plan.nodes import Node
 from windrow.plan.printer import query_text
 from windrow.types import INTERVAL, TIMESTAMP
@@ -288,7 +288,7 @@ def _change(tree: exp.Expr, catalog: Catalog) -> Statement:
     if not isinstance(entry, TableEntry):
         hint = "streams are fed by their source" if isinstance(entry, StreamEntry) else "change the table it reads"
         raise CqlMeaningError(f"{entry.name} is a {entry.kind}, not a table", span_of(tree.this), hint)
-    columns = {column.name.lower(): Column(column.name, column.type) for column in entry.columns}
+    columns = {column.name.lower(): ColumnReference(column.name, column.type) for column in entry.columns}
     scope = Scope.over(RelationScope(entry.name, columns))
     return bind_change(tree, entry, ExpressionBinder(catalog, scope, str(tree.args["kind"])))
 

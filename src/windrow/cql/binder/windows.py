@@ -10,7 +10,7 @@ from windrow.errors import CqlMeaningError, Span
 from windrow.plan.analysis.refreshes import refresh_interval, slides_below
 from windrow.plan.analysis.relations import is_relation
 from windrow.plan.analysis.update_pattern import gives_stream, lifetime_length, update_pattern
-from windrow.plan.expressions import Column
+from windrow.plan.expressions import ColumnReference
 from windrow.plan.nodes import Alias, Node, OutputKind, OutputStream, Stream, Windowed
 from windrow.plan.pattern import Pattern
 from windrow.plan.windows import Extent, Latest, Range, Rows, Unbounded, Window
@@ -35,7 +35,7 @@ def _extent(catalog: Catalog, node: Node, name: str, syntax: WindowSyntax) -> Ex
     columns = []
     for column in syntax.args.get("partition") or ():
         bound = scope.resolve(column.name, column.table or None, span_of(column))
-        assert isinstance(bound, Column), bound  # one relation: nothing is merged
+        assert isinstance(bound, ColumnReference), bound  # one relation: nothing is merged
         columns.append(bound.name)
     partition = tuple(columns)
     if isinstance(extent, Rows) and partition:

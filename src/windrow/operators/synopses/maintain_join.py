@@ -19,7 +19,7 @@ from windrow.batch.dictionary import Dictionary
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.row_queue import RowQueue
 from windrow.state.snapshot import Part, Parts, Piece
-from windrow.synopses.join import JoinSynopsis
+from windrow.synopses.join import PairSynopsis
 from windrow.types import Type
 from windrow.units import FOREVER
 
@@ -29,7 +29,7 @@ class JoinSynopsisColumn:
     """An aggregate: the columns of its argument, and what makes its synopsis."""
 
     arguments: tuple[int, ...]
-    synopsis: Callable[[], JoinSynopsis]
+    synopsis: Callable[[], PairSynopsis]
 
 
 class JoinSummaries(Parts):

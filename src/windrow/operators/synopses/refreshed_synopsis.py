@@ -53,7 +53,7 @@ class Refreshing(Parts):
 
 
 @dataclass(frozen=True, eq=False)
-class Answers(Batch):
+class ChangesByQuery(Batch):
     """Changes of all queries; those of query n are rows [begins[n], begins[n + 1])."""
 
     begins: Int64s
@@ -137,7 +137,9 @@ class RefreshSynopsis:
     def _answers(self, state: Refreshing, versions: Sequence[Versions]) -> Batch:
         none = empty(self.maintain.types, self.maintain.dictionary)
         if not versions:
-            return Answers(none.columns, none.ts, none.exp, none.sign, np.zeros(len(self.questions) + 1, np.int64))
+            return ChangesByQuery(
+                none.columns, none.ts, none.exp, none.sign, np.zeros(len(self.questions) + 1, np.int64)
+            )
         columns = tuple(concat_columns(same) for same in zip(*(one.columns for one in versions), strict=True))
         group, time = (np.concatenate([getattr(one, name) for one in versions]) for name in ("group", "time"))
         together = Versions(group, time, np.concatenate([one.present for one in versions]), columns)
@@ -149,7 +151,7 @@ class RefreshSynopsis:
         begins = np.searchsorted(number[order], np.arange(len(self.questions) + 1))
         self._forget(state, group)
         aggregates = sorted_changes.columns[2:]
-        return Answers(
+        return ChangesByQuery(
             (*keys, *aggregates), sorted_changes.ts, sorted_changes.exp, sorted_changes.sign, begins.astype(np.int64)
         )
 
@@ -171,7 +173,7 @@ class TakeAnswer:
 
     def step(self, state: NoState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (answers,) = inputs
-        assert isinstance(answers, Answers), answers
+        assert isinstance(answers, ChangesByQuery), answers
         begin, end = answers.begins[self.question : self.question + 2]
         columns = tuple(column.slice(int(begin), int(end)) for column in answers.select(self.columns))
         return Batch(columns, answers.ts[begin:end], answers.exp[begin:end], answers.sign[begin:end])

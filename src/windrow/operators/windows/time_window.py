@@ -26,7 +26,7 @@ from windrow.state.snapshot import Part, Parts
 from windrow.units import FOREVER, MAX_DURATION
 
 
-class Lifetime(Protocol):
+class WindowLifetime(Protocol):
     def __call__(self, rows: Batch) -> tuple[Int64s, Int64s]:
         """Begins and ends; a tuple whose end is not after its begin is never alive."""
         ...
@@ -97,7 +97,7 @@ class WaitingRows(Parts):
 
 @dataclass(frozen=True)
 class TimeWindow:
-    lifetime: Lifetime
+    lifetime: WindowLifetime
 
     def fresh_state(self) -> WaitingRows:
         return WaitingRows()

@@ -16,8 +16,7 @@ from windrow.physical.expressions import arithmetic, comparison, logic, moments,
 from windrow.physical.expressions.arithmetic import Kernel
 from windrow.physical.expressions.casts import cast
 from windrow.physical.expressions.vectors import decimals, spread, vector
-from windrow.plan.expressions import Call, Case, Cast, Expression, Literal
-from windrow.plan.expressions import Column as ColumnReference
+from windrow.plan.expressions import Call, Case, Cast, ColumnReference, Expression, Literal
 from windrow.types import DecimalType
 
 Evaluate = Callable[[Batch], Column]

@@ -21,7 +21,7 @@ from windrow.physical.lowering.context import LoweringContext
 from windrow.physical.physical_node import PhysicalNode
 from windrow.plan import nodes
 from windrow.plan.analysis.relations import is_non_retroactive
-from windrow.plan.expressions import Call, Column, Expression
+from windrow.plan.expressions import Call, ColumnReference, Expression
 from windrow.plan.functions import call, conjunction
 from windrow.plan.join_keys import JoinKeys, join_keys
 from windrow.plan.nodes import JoinKind
@@ -121,8 +121,9 @@ def _negation(plan: nodes.AntiJoin, context: LoweringContext) -> Operator[Any]:
         return AntiJoin(_matching(plan, plan.condition, context))
     keys = _keys(plan, plan.condition)
     value, member = plan.not_in
-    are_columns = isinstance(value, Column) and isinstance(member, Column) and value.type == member.type
-    if keys.residual is None and are_columns and isinstance(value, Column) and isinstance(member, Column):
+    if not isinstance(value, ColumnReference) or not isinstance(member, ColumnReference):
+        return AntiJoin(_matching(plan, _or_unknown(plan), context))
+    if keys.residual is None and value.type == member.type:
         return NotIn(
             len(plan.left.schema),
             plan.left.schema.names.index(value.name),

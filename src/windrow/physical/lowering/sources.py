@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from windrow.batch.batch import Batch
-from windrow.batch.column import Column as BatchColumn
+from windrow.batch.column import Column
 from windrow.batch.shards import OwnShare
 from windrow.operators import ColumnLifetime, Projection, Selection, TimeWindow
 from windrow.operators.joins.table_input import TableInput
@@ -86,5 +86,5 @@ def _stamped(plan: Stamped, below: PhysicalNode, context: LoweringContext) -> Ph
     return PhysicalNode(plan, Projection((*columns, _time_of_rows)), (below,))
 
 
-def _time_of_rows(rows: Batch) -> BatchColumn:
-    return BatchColumn(TIMESTAMP, rows.ts)
+def _time_of_rows(rows: Batch) -> Column:
+    return Column(TIMESTAMP, rows.ts)

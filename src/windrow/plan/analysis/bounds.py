@@ -11,7 +11,7 @@ from windrow.plan.aggregates import approximation_of
 from windrow.plan.analysis.slices import is_summarised
 from windrow.plan.approximation import error_of, registers_of
 from windrow.plan.by_kind import ByKind
-from windrow.plan.expressions import AggregateCall, Column, Literal
+from windrow.plan.expressions import AggregateCall, ColumnReference, Literal
 from windrow.plan.nodes import (
     Alias,
     AntiJoin,
@@ -76,7 +76,7 @@ def _renamed(node: Alias) -> dict[str, str]:
 def _projected(node: Project) -> dict[str, str]:
     below = bounds_of(node.input)
     shown = {column.name: column.expression for column in node.columns}
-    return {name: below[of.name] for name, of in shown.items() if isinstance(of, Column) and of.name in below}
+    return {name: below[of.name] for name, of in shown.items() if isinstance(of, ColumnReference) and of.name in below}
 
 
 def _grouped(node: Grouping) -> dict[str, str]:

@@ -14,7 +14,7 @@ from windrow.plan.analysis.key_pairs import key_pairs
 from windrow.plan.analysis.per_node import per_node
 from windrow.plan.analysis.relations import is_non_retroactive, is_relation
 from windrow.plan.by_kind import ByKind
-from windrow.plan.expressions import Column, Named
+from windrow.plan.expressions import ColumnReference, Named
 from windrow.plan.nodes import (
     Alias,
     AntiJoin,
@@ -118,7 +118,7 @@ def closes_partitions(node: Windowed) -> Closed | None:
 
 def _copies(columns: tuple[Named, ...]) -> dict[str, str]:
     """The columns that are only handed on, and what they are called then."""
-    return {named.expression.name: named.name for named in columns if isinstance(named.expression, Column)}
+    return {named.expression.name: named.name for named in columns if isinstance(named.expression, ColumnReference)}
 
 
 def _renamed(below: Closed | None, names: dict[str, str]) -> Closed | None:

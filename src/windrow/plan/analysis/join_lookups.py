@@ -19,7 +19,7 @@ from windrow.plan.analysis.lookups import (
     synopses_of,
     window_on_stream,
 )
-from windrow.plan.expressions import Column
+from windrow.plan.expressions import ColumnReference
 from windrow.plan.nodes import Alias, Filter, GroupBy, Join, JoinKind, Node, Project, Stream, Windowed
 from windrow.plan.synopsis_kinds import SynopsisKind, rows_of
 from windrow.plan.windows import Range, Window
@@ -131,5 +131,5 @@ def _with_all_columns(plan: Node) -> Node:
     return plan.with_inputs(*inputs)
 
 
-def _same(name: str, plan: Project) -> Column | None:
+def _same(name: str, plan: Project) -> ColumnReference | None:
     return plan.input.schema.column(name) if name in plan.input.schema else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.plan.expressions import Column, Expression
+from windrow.plan.expressions import ColumnReference, Expression
 from windrow.plan.functions import conjuncts, equal_columns
 from windrow.plan.schema import Schema
 from windrow.types import Type, is_integer
@@ -10,9 +10,9 @@ from windrow.types import Type, is_integer
 
 def key_pairs(
     condition: Expression | None, left: Schema, right: Schema
-) -> tuple[list[tuple[Column, Column]], list[Expression]]:
+) -> tuple[list[tuple[ColumnReference, ColumnReference]], list[Expression]]:
     """Columns of both sides that are equal, the left one first; and the other parts of the condition."""
-    pairs: list[tuple[Column, Column]] = []
+    pairs: list[tuple[ColumnReference, ColumnReference]] = []
     rest: list[Expression] = []
     for part in conjuncts(condition):
         pair = _sides(part, left, right)
@@ -23,7 +23,7 @@ def key_pairs(
     return pairs, rest
 
 
-def _sides(part: Expression, left: Schema, right: Schema) -> tuple[Column, Column] | None:
+def _sides(part: Expression, left: Schema, right: Schema) -> tuple[ColumnReference, ColumnReference] | None:
     pair = equal_columns(part)
     if pair is None or not _same_words(pair[0].type, pair[1].type):
         return None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from windrow.plan.analysis.per_node import per_node
 from windrow.plan.analysis.update_pattern import gives_stream
 from windrow.plan.by_kind import ByKind
-from windrow.plan.expressions import Column
+from windrow.plan.expressions import ColumnReference
 from windrow.plan.functions import conjuncts, equal_columns
 from windrow.plan.nodes import (
     Alias,
@@ -91,7 +91,9 @@ def _output_keys(node: OutputStream) -> frozenset[Key]:
 
 
 def _project_keys(node: Project) -> frozenset[Key]:
-    return _renamed(node, {c.expression.name: c.name for c in node.columns if isinstance(c.expression, Column)})
+    return _renamed(
+        node, {c.expression.name: c.name for c in node.columns if isinstance(c.expression, ColumnReference)}
+    )
 
 
 def _alias_keys(node: Alias) -> frozenset[Key]:

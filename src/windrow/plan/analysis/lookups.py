@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from windrow.plan.aggregate_class import Approximation, IndexForm, SynopsisForm
 from windrow.plan.aggregates import AGGREGATES, MOST_DIGITS, approximation_of
-from windrow.plan.expressions import AggregateCall, Call, Column, Expression, Literal, columns_of
+from windrow.plan.expressions import AggregateCall, Call, ColumnReference, Expression, Literal, columns_of
 from windrow.plan.functions import conjuncts
 from windrow.plan.nodes import Alias, Distinct, Filter, GroupBy, Limit, Node, Project, Sort, Stream, Windowed
 from windrow.plan.running_nodes import Threshold
@@ -136,7 +136,7 @@ def _window_refusal(window: Window, groups: GroupBy) -> Refusal | None:
 
 def _over_rows(groups: GroupBy, windowed: Windowed, filters: list[Filter]) -> LookupForm | Refusal:
     """Rows are counted by group: then a condition on the keys keeps whole groups, and any other would miss some."""
-    keys = [key.expression.name for key in groups.keys if isinstance(key.expression, Column)]
+    keys = [key.expression.name for key in groups.keys if isinstance(key.expression, ColumnReference)]
     partition = windowed.window.partition
     by_key = len(keys) == len(groups.keys) and set(keys) == set(partition)
     conditions = [part for one in filters for part in conjuncts(one.predicate)]
@@ -221,7 +221,11 @@ def _compared(part: Expression) -> tuple[str, str, int | Decimal] | None:
     sign = part.function
     if isinstance(side, Literal):
         side, other, sign = other, side, _TURNED[sign]
-    if not isinstance(side, Column) or not isinstance(other, Literal) or type(other.value) not in (int, Decimal):
+    if (
+        not isinstance(side, ColumnReference)
+        or not isinstance(other, Literal)
+        or type(other.value) not in (int, Decimal)
+    ):
         return None
     assert isinstance(other.value, int | Decimal), other
     return side.name, sign, other.value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.plan.expressions import Column
+from windrow.plan.expressions import ColumnReference
 from windrow.plan.nodes import Alias, Node, Project, Stream, Table
 from windrow.plan.running_nodes import Grouping
 from windrow.plan.schema import unqualified
@@ -24,6 +24,6 @@ def origin_of(node: Node, column: str) -> tuple[Stream | Table, str] | None:
     if isinstance(node, Project | Grouping):
         listed = node.columns if isinstance(node, Project) else node.keys
         source = next((named.expression for named in listed if named.name == column), None)
-        return origin_of(node.input, source.name) if isinstance(source, Column) else None
+        return origin_of(node.input, source.name) if isinstance(source, ColumnReference) else None
     holder = next((below for below in node.inputs if column in below.schema), None)
     return None if holder is None else origin_of(holder, column)

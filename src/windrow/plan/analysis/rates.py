@@ -20,7 +20,7 @@ from windrow.plan.analysis.relations import is_relation
 from windrow.plan.analysis.slices import counted_sub_windows, slice_form
 from windrow.plan.analysis.update_pattern import gives_stream, lifetime_length, update_pattern
 from windrow.plan.by_kind import ByKind
-from windrow.plan.expressions import Call, Column, Expression, Literal
+from windrow.plan.expressions import Call, ColumnReference, Expression, Literal
 from windrow.plan.functions import conjuncts, equal_columns
 from windrow.plan.nodes import (
     Alias,
@@ -170,7 +170,7 @@ class Rates:
         if part.function in ("<", "<=", ">", ">="):
             return INEQUALITY
         column, constant = part.arguments[0], part.arguments[-1]
-        if part.function in ("=", "IN") and isinstance(column, Column) and isinstance(constant, Literal):
+        if part.function in ("=", "IN") and isinstance(column, ColumnReference) and isinstance(constant, Literal):
             measured = self._values(node, column.name)
             return min(1.0, (len(part.arguments) - 1) * (EQUALITY if measured is None else 1 / max(1.0, measured)))
         return OTHER
@@ -202,7 +202,9 @@ class Rates:
         pairs = (equal_columns(part) for part in conjuncts(node.condition))
         return math.prod(1 / self._larger_distinct(node, pair) for pair in pairs if pair)
 
-    def _larger_distinct(self, node: Join | SemiJoin | AntiJoin, pair: tuple[Column, Column]) -> float:
+    def _larger_distinct(
+        self, node: Join | SemiJoin | AntiJoin, pair: tuple[ColumnReference, ColumnReference]
+    ) -> float:
         """The larger domain: two rows match by chance in one of its values, however few rows are alive."""
         sides = [(node.left, c) if c.name in node.left.schema else (node.right, c) for c in pair]
         return max(self._domain(side, column.name) for side, column in sides)
@@ -249,7 +251,7 @@ class Rates:
     def groups(self, node: Grouping | GroupSynopsis | SlicePartials | SharedSlices) -> float:
         """How many different keys rows have."""
         keys = (key.expression for key in node.keys)
-        return math.prod(self.distinct(node.input, key.name) for key in keys if isinstance(key, Column))
+        return math.prod(self.distinct(node.input, key.name) for key in keys if isinstance(key, ColumnReference))
 
     def _groups(self, node: Distinct | Grouping) -> float:
         if isinstance(node, Distinct):
@@ -321,7 +323,7 @@ def _rows_of_slice(rates: Rates, node: SlicePartials | SharedSlices) -> float:
 
 
 def _different(rates: Rates, node: Node, value: Expression) -> float:
-    return rates.distinct(node, value.name) if isinstance(value, Column) else DEFAULT_DISTINCT
+    return rates.distinct(node, value.name) if isinstance(value, ColumnReference) else DEFAULT_DISTINCT
 
 
 def _slices_in_view(node: Node) -> float | None:

@@ -70,7 +70,7 @@ from windrow.plan.windows import Latest, RowCount, Rows, RowsAgo
 from windrow.units import SECOND
 
 
-class Structure(enum.Enum):
+class StateForm(enum.Enum):
     APPEND_LIST = "append-only list"
     FIFO = "FIFO of basic windows"
     CALENDAR_QUEUE = "calendar queue by exp"
@@ -92,7 +92,7 @@ class StateEntry:
     """
 
     what: str
-    structure: Structure
+    structure: StateForm
     rows: float
     until: tuple[str, ...] = ()  # columns whose closings free the rows that have their values
     input: int | None = None
@@ -103,19 +103,19 @@ class StateEntry:
 
 
 BY_PATTERN = {
-    Pattern.MONOTONIC: Structure.APPEND_LIST,
-    Pattern.WKS: Structure.FIFO,
-    Pattern.WK: Structure.CALENDAR_QUEUE,
-    Pattern.STR: Structure.ROW_HASH,
+    Pattern.MONOTONIC: StateForm.APPEND_LIST,
+    Pattern.WKS: StateForm.FIFO,
+    Pattern.WK: StateForm.CALENDAR_QUEUE,
+    Pattern.STR: StateForm.ROW_HASH,
 }
 
 
-def structure_for(node: Node) -> Structure:
+def structure_for(node: Node) -> StateForm:
     """Where the results of a node are best stored."""
     if is_grouped(node):
-        return Structure.GROUP_TABLE
+        return StateForm.GROUP_TABLE
     if is_relation(node):
-        return Structure.TABLE
+        return StateForm.TABLE
     return BY_PATTERN[update_pattern(node)]
 
 
@@ -136,20 +136,20 @@ def _nothing(node: Node, rates: Rates) -> tuple[StateEntry, ...]:
 
 
 def _synopsis_state(node: GroupSynopsis, rates: Rates) -> tuple[StateEntry, ...]:
-    return (StateEntry("groups", Structure.SYNOPSIS, _synopsis_rows(node, rates)),)
+    return (StateEntry("groups", StateForm.SYNOPSIS, _synopsis_rows(node, rates)),)
 
 
 def _answer_state(node: PeriodicLookup, rates: Rates) -> tuple[StateEntry, ...]:
-    return (StateEntry("answer", Structure.GROUP_TABLE, rates.of(node).rows),)
+    return (StateEntry("answer", StateForm.GROUP_TABLE, rates.of(node).rows),)
 
 
 def _counted_state(node: Except | Intersect, rates: Rates) -> tuple[StateEntry, ...]:
-    counters = StateEntry("multiplicities", Structure.VALUE_COUNTS, rates.of(node.left).rows, input=0)
+    counters = StateEntry("multiplicities", StateForm.VALUE_COUNTS, rates.of(node.left).rows, input=0)
     return _stored("left", node, 0, rates), _stored("right", node, 1, rates), counters
 
 
 def _sorted_state(node: Limit, rates: Rates) -> tuple[StateEntry, ...]:
-    return (StateEntry("input", Structure.SORTED, rates.of(node.input).rows, input=0),)
+    return (StateEntry("input", StateForm.SORTED, rates.of(node.input).rows, input=0),)
 
 
 def _output_state(node: OutputStream, rates: Rates) -> tuple[StateEntry, ...]:
@@ -169,7 +169,7 @@ def _ending_state(node: EndWithParts, rates: Rates) -> tuple[StateEntry, ...]:
     previous = _stored("previous answer", node, 0, rates)
     if update_pattern(node) is not Pattern.STR:
         return (previous,)
-    return previous, StateEntry("results", Structure.ROW_HASH, rates.of(node).rows)
+    return previous, StateEntry("results", StateForm.ROW_HASH, rates.of(node).rows)
 
 
 def _numbered_state(node: Numbered, rates: Rates) -> tuple[StateEntry, ...]:
@@ -179,7 +179,7 @@ def _numbered_state(node: Numbered, rates: Rates) -> tuple[StateEntry, ...]:
 def view_of(node: Node, rates: Rates) -> StateEntry:
     """How the current answer of a whole plan is kept."""
     is_stored = not any(isinstance(below, OnDemandLookup) for below in node.walk())
-    return StateEntry("answer", structure_for(node) if is_stored else Structure.LOOKED_UP, rates.of(node).rows)
+    return StateEntry("answer", structure_for(node) if is_stored else StateForm.LOOKED_UP, rates.of(node).rows)
 
 
 def _synopsis_rows(node: GroupSynopsis, rates: Rates) -> float:
@@ -206,17 +206,17 @@ def _window_state(node: Windowed, rates: Rates) -> tuple[StateEntry, ...]:
     """Time-based windows keep nothing: the end is a column of the tuple."""
     extent, rows = node.window.extent, rates.of(node).rows
     if isinstance(extent, Latest) or node.window.partition:
-        return (StateEntry("window", Structure.PARTITION_HASH, rows, _columns(closes_partitions(node)), input=0),)
+        return (StateEntry("window", StateForm.PARTITION_HASH, rows, _columns(closes_partitions(node)), input=0),)
     if isinstance(extent, Rows | RowsAgo):
         held = float(extent.count if isinstance(extent, Rows) else extent.begin)
-        return (StateEntry("window", Structure.FIFO, held, input=0),)
-    return (StateEntry("window", Structure.FIFO, rows, input=0),) if isinstance(node.window.slide, RowCount) else ()
+        return (StateEntry("window", StateForm.FIFO, held, input=0),)
+    return (StateEntry("window", StateForm.FIFO, rows, input=0),) if isinstance(node.window.slide, RowCount) else ()
 
 
 def _sub_window_state(node: SubWindows, rates: Rates) -> tuple[StateEntry, ...]:
     """Rows wait until their sub-window is complete."""
     assert isinstance(node.window.slide, RowCount), node
-    return (StateEntry("sub-window", Structure.FIFO, float(node.window.slide.count), input=0),)
+    return (StateEntry("sub-window", StateForm.FIFO, float(node.window.slide.count), input=0),)
 
 
 def _join_state(node: Join | SemiJoin | AntiJoin, rates: Rates) -> tuple[StateEntry, ...]:
@@ -242,21 +242,21 @@ def _distinct_state(node: Distinct, rates: Rates) -> tuple[StateEntry, ...]:
     """δ*: the output and, for each row of it, the youngest equal row; counters over a strict input."""
     rows, pattern = rates.of(node).rows, update_pattern(node.input)
     if pattern is Pattern.STR:
-        return (StateEntry("multiplicities", Structure.VALUE_COUNTS, rows, input=0),)
+        return (StateEntry("multiplicities", StateForm.VALUE_COUNTS, rows, input=0),)
     output = StateEntry("output", BY_PATTERN[update_pattern(node)], rows)
     if pattern is Pattern.MONOTONIC:
         return (output,)
-    return output, StateEntry("auxiliary output", Structure.CALENDAR_QUEUE, rows)
+    return output, StateEntry("auxiliary output", StateForm.CALENDAR_QUEUE, rows)
 
 
 def _group_state(node: GroupBy | MergeGroups, rates: Rates) -> tuple[StateEntry, ...]:
     """The input is kept when something of it can end: its values must be taken out again."""
     until = _columns(closes_groups(node)) if isinstance(node, GroupBy) else ()
-    groups = StateEntry("groups", Structure.GROUP_TABLE, rates.of(node).rows, until)
+    groups = StateEntry("groups", StateForm.GROUP_TABLE, rates.of(node).rows, until)
     if update_pattern(node.input) is not Pattern.MONOTONIC:
         return groups, _stored("input", node, 0, rates)
     if any(_keeps_values(named.call) for named in node.aggregates):
-        return groups, StateEntry("values", Structure.VALUE_COUNTS, rates.of(node.input).rows, until, input=0)
+        return groups, StateEntry("values", StateForm.VALUE_COUNTS, rates.of(node.input).rows, until, input=0)
     return (groups,)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 
-from windrow.plan.expressions import AggregateCall, Call, Case, Cast, Column, Expression, Literal, SortKey
+from windrow.plan.expressions import AggregateCall, Call, Case, Cast, ColumnReference, Expression, Literal, SortKey
 from windrow.plan.printer.names import column_name
 from windrow.types import BINARY, DATE, DOUBLE, FLOAT, INTERVAL, STRING, TIMESTAMP, Type
 from windrow.units import format_duration, format_timestamp
@@ -35,7 +35,7 @@ class ExpressionPrinter:
         return self._print(expression)[0]
 
     def _print(self, expression: Expression) -> tuple[str, int]:
-        if isinstance(expression, Column):
+        if isinstance(expression, ColumnReference):
             meaning = self._meanings.get(expression.name)
             if meaning is None:
                 return column_name(expression.name), _ATOM

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from windrow.plan.by_kind import ByKind
-from windrow.plan.expressions import AggregateCall, Column, Expression, Named
+from windrow.plan.expressions import AggregateCall, ColumnReference, Expression, Named
 from windrow.plan.functions import conjuncts
 from windrow.plan.nodes import (
     Alias,
@@ -130,7 +130,11 @@ def _select(project: Project, words: str) -> str:
 def _item(column: Named, clauses: _Clauses) -> str:
     text = clauses.print(column.expression)
     source = column.expression
-    if isinstance(source, Column) and unqualified(source.name) == column.name and source.name not in clauses.computed:
+    if (
+        isinstance(source, ColumnReference)
+        and unqualified(source.name) == column.name
+        and source.name not in clauses.computed
+    ):
         return text
     return f"{text} AS {identifier(column.name)}"
 
@@ -155,7 +159,7 @@ class _Clauses:
         clauses = _where(node.input)
         clauses.group_by = [expression_text(key.expression) for key in node.keys]
         for key in node.keys:
-            if not isinstance(key.expression, Column) or key.expression.name != key.name:
+            if not isinstance(key.expression, ColumnReference) or key.expression.name != key.name:
                 clauses.computed[key.name] = key.expression
         clauses.computed.update({named.name: named.call for named in node.aggregates})
         clauses.having = None if having is None else clauses.print(having)

@@ -19,7 +19,7 @@ from windrow.sources.generators.options import COMMON, Option, Value, known_name
 CHUNK = 1 << 15  # rows made at a time: their columns stay in the processor's cache
 
 
-class Rows(TimedRows, Protocol):
+class GeneratedRows(TimedRows, Protocol):
     """Rows in the order of their times, each a function of its number."""
 
     @property
@@ -36,7 +36,7 @@ class Kind:
 
     schema: pa.Schema
     options: tuple[Option, ...]
-    make: Callable[..., Rows]
+    make: Callable[..., GeneratedRows]
 
 
 GENERATORS: dict[str, Kind] = {
@@ -54,7 +54,7 @@ class Generator:
     schema: pa.Schema
     rows: int | None
     rate: float
-    made: Rows
+    made: GeneratedRows
     arrival: Arrival
 
     def read(self, first: int, last: int) -> pa.Table:

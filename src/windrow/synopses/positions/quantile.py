@@ -53,7 +53,7 @@ class Room(NamedTuple):
     cut: Int64s
 
 
-class Quantile(Synopsis):
+class QuantileSynopsis(Synopsis):
     """`fraction` is the quantile that `lookup` gives; `quantiles` gives any."""
 
     def __init__(self, type: Type, fraction: Fraction = Fraction(1, 2)) -> None:
@@ -130,7 +130,7 @@ class Quantile(Synopsis):
         return from_order(self._type, [keys], present)
 
 
-class Median(Quantile):
+class MedianSynopsis(QuantileSynopsis):
     """The middle of any window: `lookup` gives what SQL's MEDIAN does."""
 
     def lookup(self, elements: Elements, spans: Spans) -> Column:

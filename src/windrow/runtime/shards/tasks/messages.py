@@ -34,7 +34,7 @@ class Message(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rows:
+class ExchangedRows:
     """Rows of exchanges by name, as bytes; from where rows are read also what they bring for the watermark."""
 
     rows: Mapping[str, bytes] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class ShardReport:
     failures: Mapping[str, Failures] = field(default_factory=dict)  # of aggregates of the user's own
 
 
-def message(slot: int, stage: int, body: Rows) -> Message:
+def message(slot: int, stage: int, body: ExchangedRows) -> Message:
     return Message(slot, stage, pickle.dumps(body, protocol=5))
 
 

@@ -26,7 +26,7 @@ from windrow.runtime.shards.batch_spec import BatchSpec, plan_from_bytes
 from windrow.runtime.shards.graph import Graph, Output
 from windrow.runtime.shards.running_plan import RunningPlan
 from windrow.runtime.shards.tasks import messages
-from windrow.runtime.shards.tasks.messages import Rows
+from windrow.runtime.shards.tasks.messages import ExchangedRows
 from windrow.runtime.shards.tasks.stage_run import StageRun
 from windrow.runtime.side_output import SideOutput
 from windrow.sources.files import read_file
@@ -102,8 +102,8 @@ class _Router:
 
     def finished(self) -> Iterator[pa.RecordBatch]:
         """What every shard has to know."""
-        plain = Rows(intake=self._intake)
-        with_side_outputs = Rows(intake=self._intake, side_outputs=tuple(self._side_outputs))
+        plain = ExchangedRows(intake=self._intake)
+        with_side_outputs = ExchangedRows(intake=self._intake, side_outputs=tuple(self._side_outputs))
         last = [
             messages.message(slot, stage, with_side_outputs if (shard, stage) == (0, 1) else plain)
             for stage in range(1, self._plan.stages + 1)
@@ -121,7 +121,9 @@ class _Router:
             self._spread(output, StageRun({name: wanted}, self._dictionary, ALL_TIME).of(output), bound)
             if closings is not None:
                 self._spread_closings(output, closings, bound)
-        sent = [messages.message(self._slots[shard], stage, Rows(parts)) for (stage, shard), parts in bound.items()]
+        sent = [
+            messages.message(self._slots[shard], stage, ExchangedRows(parts)) for (stage, shard), parts in bound.items()
+        ]
         yield from messages.to_arrow(sent).to_batches()
 
     def _spread(self, output: Output, rows: Batch, bound: dict[tuple[int, int], dict[str, bytes]]) -> None:

@@ -29,7 +29,7 @@ from windrow.runtime.shards.storage.bundles import Address, bundle_name, write_b
 from windrow.runtime.shards.storage.shard_state import STATES, save, state_of
 from windrow.runtime.shards.tasks import messages
 from windrow.runtime.shards.tasks.emission import Emission
-from windrow.runtime.shards.tasks.messages import Message, Rows, ShardReport
+from windrow.runtime.shards.tasks.messages import ExchangedRows, Message, ShardReport
 from windrow.runtime.shards.tasks.router import spread
 from windrow.runtime.shards.tasks.stage_run import StageRun
 from windrow.runtime.side_output import SideOutput
@@ -42,7 +42,7 @@ def step(spec: BatchSpec, stage: int, received: pa.Table) -> pa.Table:
     """Everything of one slot: messages for later stages go on, those for this one are worked off."""
     slots = messages.slots(spec.plan.shards)
     shard = Shard(slots.index(received.column("slot")[0].as_py()), spec.plan.shards)
-    mine: list[Rows] = []
+    mine: list[ExchangedRows] = []
     sent: list[Message] = []
     for found in zip(*(column.to_pylist() for column in received.columns), strict=True):
         message = Message(*found)
@@ -62,7 +62,7 @@ class _Step:
         self._state = state_of(spec, stage, shard)
         self._rejected: dict[str, SideOutput] = {}
 
-    def run(self, received: Sequence[Rows]) -> Iterator[Message]:
+    def run(self, received: Sequence[ExchangedRows]) -> Iterator[Message]:
         """Take rows in, step through what has become final, write state and what comes out, and report."""
         self._take_in(received)
         progress, segment = self._progress(received)
@@ -113,7 +113,7 @@ class _Step:
         states = (node.state for node in self._state.graph.states(self._stage).values())
         return sum(len(rows) for rows in (*states, *self._state.answers.values()) if rows is not None)
 
-    def _take_in(self, received: Sequence[Rows]) -> None:
+    def _take_in(self, received: Sequence[ExchangedRows]) -> None:
         """Rows wait until they are final, changes of tables until their time has come."""
         self._change_tables()
         sources = self._state.graph.sources(self._stage)
@@ -127,7 +127,7 @@ class _Step:
                     types = closed.waiting().types
                     closed.close(from_bytes(part.rows[closings_of(name)], types, self._state.dictionary))
 
-    def _progress(self, received: Sequence[Rows]) -> tuple[Progress, Segment | None]:
+    def _progress(self, received: Sequence[ExchangedRows]) -> tuple[Progress, Segment | None]:
         plan = self._spec.plan
         return self._spec.progress.with_intake(part.intake for part in received).advanced(plan.used_streams)
 
@@ -216,7 +216,7 @@ class _Step:
             for shard, part in spread(output, results[output.name], self._state.dictionary, self._shard.count):
                 bound.setdefault((output.exchange.stage, shard), {})[output.name] = to_bytes(part)
         slots = messages.slots(self._shard.count)
-        return [messages.message(slots[shard], stage, Rows(parts)) for (stage, shard), parts in bound.items()]
+        return [messages.message(slots[shard], stage, ExchangedRows(parts)) for (stage, shard), parts in bound.items()]
 
     def _last_change(self, query: str) -> int:
         """The answer on this shard stays as it is from then on."""
@@ -224,7 +224,7 @@ class _Step:
         rows = self._state.answers[query].rows(empty(plan.schema.types, self._state.dictionary))
         return max(last_change(rows), BEGINNING)
 
-    def _side_outputs(self, received: Sequence[Rows]) -> dict[str, Address]:
+    def _side_outputs(self, received: Sequence[ExchangedRows]) -> dict[str, Address]:
         """Late and rejected rows, written where everybody can read them."""
         contents: dict[str, bytes] = {}
         for part in received:
