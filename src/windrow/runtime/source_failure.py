@@ -1,0 +1,58 @@
+"""A source that cannot be reached: since when, why, and when it is tried again. The other streams go on meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from windrow.units import SECOND
+
+_LONGEST_PAUSE = 60 * SECOND
+
+
+@dataclass(frozen=True)
+class SourceFailure:
+    """Times are the clock's, in microseconds."""
+
+    stream: str
+    message: str
+    since: int
+    next_try: int
+    tries: int = 1
+
+    def as_mapping(self) -> dict[str, Any]:
+        """What `engine.status()` shows of it."""
+        return {"message": self.message, "since": self.since, "next_try": self.next_try, "tries": self.tries}
+
+
+class SourceFailures:
+    """Those that fail at present, by the names of streams in lower case."""
+
+    def __init__(self) -> None:
+        self._failing: dict[str, SourceFailure] = {}
+
+    def failed(self, stream: str, message: str, now: int) -> SourceFailure:
+        """It was tried and could not be reached: the pause before the next try doubles, up to a minute."""
+        before = self._failing.get(stream.lower())
+        tries = 1 if before is None else before.tries + 1
+        pause = min(SECOND << min(tries - 1, 10), _LONGEST_PAUSE)
+        since = now if before is None else before.since
+        failure = SourceFailure(stream, message, since, now + pause, tries)
+        self._failing[stream.lower()] = failure
+        return failure
+
+    def works(self, stream: str) -> None:
+        """It has been reached, or is gone."""
+        self._failing.pop(stream.lower(), None)
+
+    def of(self, stream: str) -> SourceFailure | None:
+        return self._failing.get(stream.lower())
+
+    def is_due(self, stream: str, now: int) -> bool:
+        """Whether a stream may be read: it does not fail, or its pause is over."""
+        failure = self._failing.get(stream.lower())
+        return failure is None or not failure.since <= now < failure.next_try  # a clock set back ends the pause
+
+    def all(self) -> Mapping[str, SourceFailure]:
+        return dict(self._failing)
