@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +26,7 @@ from windrow.errors import WindrowError
 from windrow.plan.analysis.keys import chosen_key
 from windrow.plan.nodes import Node
 from windrow.runtime.modes import Mode, default_mode
+from windrow.runtime.sink_folders import opened, parts_in
 
 Sink = Callable[[pa.Table, int], None]  # a piece of what a query emits, and its number
 
@@ -51,10 +51,10 @@ def sink_form(connector: Connector | None, plan: Node, slide: int | None) -> Sin
     return SinkForm(mode, key)
 
 
-def sink_of(connector: Connector, query: str, again: bool = False) -> Sink:
-    """A function that takes every piece of what a query emits; `again` goes on after the files of an earlier run."""
+def sink_of(connector: Connector, query: str) -> Sink:
+    """A function that takes every piece of what a query emits; files go on after those of an earlier run."""
     if connector.name in _WRITERS:
-        return _FileSink(str(connector.arguments[0]), connector.name, check_folder(connector, again))
+        return _FileSink(str(connector.arguments[0]), connector.name)
     if connector.name == "console":
         return lambda table, number: _print(query, table)
     if connector.name == "python":
@@ -64,32 +64,9 @@ def sink_of(connector: Connector, query: str, again: bool = False) -> Sink:
     return lambda table, number: None  # the answer is kept in memory anyway
 
 
-def check_folder(connector: Connector, again: bool) -> int:
-    """Make the folder of a file sink when it is not there. How many files it has: unless they are its own, none."""
-    place = str(connector.arguments[0])
-    files, root = _opened(place)
-    try:
-        files.create_dir(root, recursive=True)
-    except OSError as error:
-        raise WindrowError(f"{place} cannot be written to: {error}", "choose another folder") from None
-    inside = files.get_file_info(pa.fs.FileSelector(root))
-    parts = len([info for info in inside if info.base_name.startswith("part-")])
-    if parts and not again:
-        raise WindrowError(f"{place} has results already", "remove them, or choose another folder")
-    return parts
-
-
-def _opened(place: str) -> tuple[pa.fs.FileSystem, str]:
-    """The file system of a folder that is named by a path or an address, and the folder in it."""
-    opened: tuple[pa.fs.FileSystem, str] = pa.fs.FileSystem.from_uri(
-        place if "://" in place else Path(place).resolve().as_uri()
-    )
-    return opened
-
-
 def write_file(table: pa.Table, place: str, name: str, form: str) -> None:
     """At once or not at all; a file of that name is replaced. Without rows there is none."""
-    files, root = _opened(place)
+    files, root = opened(place)
     if not table.num_rows:
         if files.get_file_info(f"{root}/{name}").type != pa.fs.FileType.NotFound:
             files.delete_file(f"{root}/{name}")
@@ -103,11 +80,14 @@ def write_file(table: pa.Table, place: str, name: str, form: str) -> None:
 class _FileSink:
     """One file a piece, written under another name first, so that a reader never sees half of one."""
 
-    def __init__(self, place: str, form: str, first: int) -> None:
-        self._place, self._form, self._number = place, form, first
+    def __init__(self, place: str, form: str) -> None:
+        self._place, self._form = place, form
+        self._number: int | None = None
 
     def __call__(self, table: pa.Table, number: int) -> None:
         if table.num_rows:
+            if self._number is None:
+                self._number = parts_in(self._place)
             write_file(table, self._place, f"part-{self._number:05}.{self._form}", self._form)
             self._number += 1
 
@@ -171,7 +151,6 @@ def _parquet(table: pa.Table, file: pa.NativeFile) -> None:
 
 
 _WRITERS: dict[str, Callable[[pa.Table, pa.NativeFile], None]] = {"json": _json, "csv": _csv, "parquet": _parquet}
-FILES = tuple(_WRITERS)
 
 
 def _print(query: str, table: pa.Table) -> None:

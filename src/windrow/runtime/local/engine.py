@@ -21,6 +21,7 @@ from windrow.runtime.engine import Engine
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.inputs import Inputs
 from windrow.runtime.local.running_queries import RunningQueries
+from windrow.runtime.sink_folders import check_sinks
 from windrow.session import Result, Session
 from windrow.sharing.starting import PreparedQuery
 from windrow.sources.rows import tables_of
@@ -34,6 +35,7 @@ class LocalEngine(Engine):
     def __init__(
         self, folder: str | None = None, clock: Clock | None = None, aggregates: Sequence[UserAggregate] = ()
     ) -> None:
+        self._folder = folder
         session = Session(folder, aggregates, running=self._as_it_runs)
         dictionary = Dictionary()
         self._dataflow = Dataflow(dictionary)
@@ -41,7 +43,7 @@ class LocalEngine(Engine):
         self._running = RunningQueries(session, self._dataflow, self._inputs)
         super().__init__(session, self._running.by_name)
         for entry in session.catalog.everything():
-            self._start(entry, again=True)
+            self._start(entry)
 
     def sql(self, text: str) -> list[Result]:
         """Run statements; queries and streams start with the next step."""
@@ -126,6 +128,7 @@ class LocalEngine(Engine):
         statement = result.statement
         if isinstance(statement, Create):
             try:
+                check_sinks(statement.entry, self.session.catalog, self._folder)
                 self._start(statement.entry)
             except WindrowError:
                 self.session.catalog.drop(statement.entry.name)  # what cannot run is not there
@@ -137,13 +140,13 @@ class LocalEngine(Engine):
             self._running.remove(statement.name.lower())
             self._inputs.remove(statement.name.lower())
 
-    def _start(self, entry: Entry, again: bool = False) -> None:
+    def _start(self, entry: Entry) -> None:
         if isinstance(entry, StreamEntry):
             self._inputs.open_stream(entry)
         elif isinstance(entry, TableEntry):
             self._inputs.open_table(entry)
         elif isinstance(entry, QueryEntry):
-            self._running.start(entry, again)
+            self._running.start(entry)
 
 
 def _with_first(first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:

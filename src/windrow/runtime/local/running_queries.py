@@ -33,8 +33,8 @@ class RunningQueries:
         self._starts = Starts(session, dataflow, self._lookups)
         self._statistics = StreamStatistics(session.catalog)
 
-    def start(self, entry: QueryEntry, again: bool) -> None:
-        """With the next segment; `again` when it ran before this process."""
+    def start(self, entry: QueryEntry) -> None:
+        """With the next segment."""
         assert entry.plan is not None, entry
         starting = self._session.starting(entry.name.lower(), entry.plan, self._inputs.progress.watermark)
         self._starts.add(starting)
@@ -46,7 +46,7 @@ class RunningQueries:
         query = LocalQuery(self._inputs, self.changelog_limit, entry.name, plan, explain)
         self.by_name[starting.name] = query
         if entry.sink is not None:
-            query.feed(sink_of(entry.sink, entry.name, again), sink_form(entry.sink, plan, query.slide))
+            query.feed(sink_of(entry.sink, entry.name), sink_form(entry.sink, plan, query.slide))
 
     def remove(self, name: str) -> None:
         """If there is one of this name."""

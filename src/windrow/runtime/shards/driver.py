@@ -29,7 +29,8 @@ from windrow.runtime.shards.reading import readings
 from windrow.runtime.shards.statement_log import LOGGED, AddOutputMode, EndOfStream, LoggedStatement, StatementLog
 from windrow.runtime.shards.status import status
 from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
-from windrow.runtime.sinks import FILES, SinkForm, check_folder, sink_form, sink_of
+from windrow.runtime.sink_folders import FILES, check_sinks
+from windrow.runtime.sinks import SinkForm, sink_form, sink_of
 from windrow.session import Result, Session
 from windrow.sharing.exchanges import results_meet
 from windrow.sharing.starting import PreparedQuery
@@ -160,8 +161,7 @@ class Driver:
             self._host.check_stream(entry, self.batches.last is not None and self.statements.has_created(entry))
         if isinstance(entry, QueryEntry):
             self.plans.plan(entry, 0, self.batches.progress)
-            if entry.sink is not None and entry.sink.name in FILES:
-                check_folder(entry.sink, again=False)
+        check_sinks(entry, self.session.catalog, self.checkpoint.uri)
 
     def _apply(self, statement: LoggedStatement, number: int) -> None:
         if isinstance(statement, EndOfStream):

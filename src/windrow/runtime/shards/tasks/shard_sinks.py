@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from windrow.catalog import Connector
-from windrow.runtime.sinks import FILES, write_file
+from windrow.runtime.sink_folders import FILES
+from windrow.runtime.sinks import write_file
 
 
 def write_sink(sink: Connector, table: pa.Table, batch: int, shard: int) -> None:
