@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -25,15 +28,49 @@ class SideOutput:
             self.rows.pop(0)
 
     def table(self) -> pa.Table | None:
-        """The kept rows as they came; columns that came with several types are shown as text."""
-        if not self.rows:
-            return None
-        try:
-            return pa.concat_tables(self.rows, promote_options="permissive")
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            return pa.concat_tables([_as_text(rows) for rows in self.rows], promote_options="permissive")
+        """The kept rows as they came."""
+        return together(self.rows)
 
 
-def _as_text(rows: pa.Table) -> pa.Table:
-    columns = [[None if value is None else str(value) for value in column.to_pylist()] for column in rows.columns]
-    return pa.table([pa.array(column, pa.string()) for column in columns], names=rows.column_names)
+def together(tables: Sequence[pa.Table]) -> pa.Table | None:
+    """Rows that came apart, as one table; columns that came with several types are texts. None when there are none."""
+    if not tables:
+        return None
+    names = dict.fromkeys(name for rows in tables for name in rows.column_names)
+    mixed = {name for name in names if not _is_one_type({rows.schema.field(name).type for rows in _with(name, tables)})}
+    return pa.concat_tables([_as_text(rows, mixed) for rows in tables], promote_options="permissive")
+
+
+def _with(name: str, tables: Sequence[pa.Table]) -> Iterator[pa.Table]:
+    return (rows for rows in tables if name in rows.column_names)
+
+
+def _is_one_type(types: set[pa.DataType]) -> bool:
+    """Whether Arrow has one that all of them fit into."""
+    try:
+        pa.unify_schemas([pa.schema([("", of)]) for of in types], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return False
+    return True
+
+
+def _as_text(rows: pa.Table, names: Collection[str]) -> pa.Table:
+    for place, name in enumerate(rows.column_names):
+        if name in names:
+            rows = rows.set_column(place, name, texts(rows.column(place)))
+    return rows
+
+
+def texts(values: pa.ChunkedArray) -> pa.Array:
+    """Values as they are written: times as they are shown, arrays and structs as JSON."""
+    if pa.types.is_string(values.type):
+        return values
+    try:
+        listed = values.to_pylist()
+    except OverflowError:  # times that Python's calendar does not have
+        listed = values.cast(pa.int64()).to_pylist()
+    return pa.array([None if value is None else _text(value) for value in listed], pa.string())
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, default=str, ensure_ascii=False) if isinstance(value, list | dict) else str(value)

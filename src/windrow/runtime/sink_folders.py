@@ -16,7 +16,7 @@ FILES = ("json", "csv", "parquet")  # the connectors that read and write files
 _MOST_LISTED = 3
 
 
-class TakenPlace(NamedTuple):
+class UsedPlace(NamedTuple):
     """A folder or file that somebody else has, and who it is."""
 
     place: str
@@ -43,27 +43,27 @@ def check_sinks(entry: Entry, catalog: Catalog, own: str | None) -> None:
     """
     taken = list(_taken(entry, catalog))
     if own is not None:
-        taken.append(TakenPlace(own, "the engine itself is kept in"))
+        taken.append(UsedPlace(own, "the engine itself is kept in"))
     for sink in sinks_of(entry):
         if sink.name in FILES:
             place = str(sink.arguments[0])
             _check_apart(place, taken)
             _check_empty(place)
-            taken.append(TakenPlace(place, f"{entry.kind} {entry.name} writes to"))
+            taken.append(UsedPlace(place, f"{entry.kind} {entry.name} writes to"))
 
 
-def _taken(entry: Entry, catalog: Catalog) -> Iterator[TakenPlace]:
+def _taken(entry: Entry, catalog: Catalog) -> Iterator[UsedPlace]:
     """What the sources and the other sinks of an engine use; a stream's own source too."""
     for other in catalog.everything():
         source = None if isinstance(other, QueryEntry | WindowEntry) else other.connector
         if source is not None and source.name in FILES:
-            yield TakenPlace(str(source.arguments[0]), f"{other.kind} {other.name} reads")
+            yield UsedPlace(str(source.arguments[0]), f"{other.kind} {other.name} reads")
         if other.name.lower() != entry.name.lower():
             files = (sink for sink in sinks_of(other) if sink.name in FILES)
-            yield from (TakenPlace(str(sink.arguments[0]), f"{other.kind} {other.name} writes to") for sink in files)
+            yield from (UsedPlace(str(sink.arguments[0]), f"{other.kind} {other.name} writes to") for sink in files)
 
 
-def _check_apart(place: str, taken: list[TakenPlace]) -> None:
+def _check_apart(place: str, taken: list[UsedPlace]) -> None:
     """No folder is that of another, nor inside it, nor around it."""
     for other in taken:
         if _overlap(place, other.place):

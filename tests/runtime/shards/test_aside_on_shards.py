@@ -52,3 +52,55 @@ def test_rows_that_are_not_taken_are_the_same_as_in_one_process(content: tuple[s
     assert found["rejected"] == wanted["rejected"]
     assert (found["rows"], found["late"]) == (wanted["rows"], wanted["late"]) == (2, 1)
     assert sum(found["rejected"].values()) == 5
+
+
+def test_rows_of_several_types_are_shown_together(tmp_path: Path) -> None:
+    """Columns that came as numbers and as texts are texts; the others stay what they are."""
+    engines: list[Any] = [LocalEngine(), ShardsInProcess(2, checkpoint=str(tmp_path))]
+    for engine in engines:
+        engine.sql("CREATE STREAM s (ts TIMESTAMP, k INT NOT NULL, x ARRAY<INT>, price DOUBLE) TIMESTAMP BY ts")
+        engine.query("SELECT k FROM s [RANGE 1 HOUR]", name="q")
+        engine.push("s", [{"ts": 1, "price": 1.5, "x": [1]}])
+        engine.push("s", [{"ts": 2, "k": 7, "price": "dear", "x": "[2]"}])
+        engine.push("s", [{"ts": 3, "k": 7, "price": 2.5}, {"ts": 4_000_000, "k": 7, "price": 2.5}])
+        engine.step()
+        engine.push("s", [{"ts": "1970-01-01 00:00:01", "k": 8, "price": 1.0}])
+        engine.push("s", [{"ts": 2, "k": 8, "price": "1"}])
+        engine.step()
+    local, shards = engines
+    for asked in (local.rejected, shards.rejected):
+        rows = sorted(asked("s").to_pylist(), key=lambda row: row["_reason"])
+        assert [(row["k"], row["price"], row["x"], row["_reason"]) for row in rows] == [
+            (None, "1.5", "[1]", "k is null"),
+            (7, "dear", "[2]", "price is not DOUBLE"),
+        ]
+    for asked in (local.late, shards.late):
+        rows = sorted(asked("s").to_pylist(), key=lambda row: row["ts"])
+        assert [(row["ts"], row["price"]) for row in rows] == [("1970-01-01 00:00:01", "1.0"), ("2", "1")]
+        assert {row["_reason"] for row in rows} == {"behind the watermark"}
+    again = ShardsInProcess(2, checkpoint=str(tmp_path))
+    assert bag(again.rejected("s")) == bag(shards.rejected("s")) and bag(again.late("s")) == bag(shards.late("s"))
+
+
+def test_rows_that_several_shards_reject_are_all_shown() -> None:
+    """A row after the punctuation of its key is found by the shard of the key."""
+    engine = ShardsInProcess(4)
+    engine.sql("CREATE STREAM s (ts TIMESTAMP, k INT, done BOOLEAN) TIMESTAMP BY ts PUNCTUATION WHERE done BY k")
+    engine.query("SELECT k, COUNT(*) AS n FROM s [RANGE 1 HOUR] GROUP BY k", name="q")
+    engine.push("s", [{"ts": k, "k": k, "done": True} for k in range(20)])
+    engine.push("s", [{"ts": 100 + k, "k": k, "done": False} for k in range(20)])
+    engine.push("s", [{"ts": 1_000, "k": 99, "done": False}])
+    engine.step()
+    rejected = engine.rejected("s")
+    assert rejected is not None
+    assert sorted(rejected["k"].to_pylist()) == list(range(20))
+
+
+def test_streams_whose_names_begin_alike_are_kept_apart() -> None:
+    engine = ShardsInProcess(1)
+    for name in ("a", '"a/b"'):
+        engine.sql(f"CREATE STREAM {name} (ts TIMESTAMP) TIMESTAMP BY ts")
+        engine.push(name.strip('"'), [{"ts": "never"}])
+    engine.query("SELECT * FROM a [RANGE 1 HOUR]", name="q")
+    engine.step()
+    assert [engine.rejected(name).num_rows for name in ("a", "a/b")] == [1, 1]  # type: ignore[union-attr]

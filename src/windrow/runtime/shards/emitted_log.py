@@ -12,6 +12,7 @@ from windrow.runtime.modes import Mode, emitted_schema
 from windrow.runtime.shards.running_plan import emitted_name
 from windrow.runtime.shards.storage.bundles import Address, read_contents
 from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
+from windrow.runtime.side_output import together
 
 
 class Emitting(Protocol):
@@ -36,13 +37,13 @@ class EmittedLog:
         return self._tables(record.emitted.get(emitted_name(query.key, mode), ()))
 
     def side_output(self, kind: str, stream: str) -> pa.Table | None:
-        """The rows of a stream that were late or rejected."""
-        prefix = f"{kind}/{stream.lower()}/"
-        found = [
-            a for record in self._checkpoint.commits() for n, a in record.side_outputs.items() if n.startswith(prefix)
-        ]
-        tables = list(self._tables(found))
-        return pa.concat_tables(tables, promote_options="permissive") if tables else None
+        """The rows of a stream that were late or rejected, as far back as commits are kept."""
+        return together([t for record in self._checkpoint.commits() for t in self.side_output_in(record, kind, stream)])
+
+    def side_output_in(self, record: Commit, kind: str, stream: str) -> list[pa.Table]:
+        """Those of one micro-batch, as their tasks had them."""
+        wanted = f"{kind}/{stream.lower()}"
+        return list(self._tables([a for name, a in record.side_outputs.items() if name.rpartition("/")[0] == wanted]))
 
     def _tables(self, addresses: Sequence[Address]) -> Iterator[pa.Table]:
         manifest = {str(place): address for place, address in enumerate(addresses)}

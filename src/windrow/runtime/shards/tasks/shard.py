@@ -225,13 +225,14 @@ class _Step:
         return max(last_change(rows), BEGINNING)
 
     def _side_outputs(self, received: Sequence[ExchangedRows]) -> dict[str, Address]:
-        """Late and rejected rows, written where everybody can read them."""
+        """Late and rejected rows, written where everybody can read them, under names that no other shard has."""
         contents: dict[str, bytes] = {}
+        mine = f"{self._stage}.{self._shard.number}"
         for part in received:
             for stream, kind, table in part.side_outputs:
-                contents[f"{kind}/{stream}/{len(contents)}"] = table
+                contents[f"{kind}/{stream}/{mine}.{len(contents)}"] = table
         for name, rejected in self._rejected.items():
-            contents[f"rejected/{name.lower()}/{len(contents)}"] = messages.table_to_bytes(rejected.table())
+            contents[f"rejected/{name.lower()}/{mine}.{len(contents)}"] = messages.table_to_bytes(rejected.table())
         return write_bundle(self._spec.folder, f"side_outputs/{self._named()}", contents)
 
     def _named(self) -> str:
