@@ -18,7 +18,7 @@ from windrow.runtime.shards.storage.shard_state import STATES
 from windrow.runtime.shards.tasks import messages, shard
 from windrow.runtime.shards.tasks.messages import ShardReport
 from windrow.runtime.shards.tasks.router import route
-from windrow.sources.rows import rows_table, tables_of
+from windrow.sources.rows import pushed_tables
 
 
 class ShardsInProcess(ShardedEngine):
@@ -39,8 +39,9 @@ class ShardsInProcess(ShardedEngine):
         self._waiting: list[tuple[str, pa.Table]] = []
 
     def push(self, stream: str, rows: Any) -> None:
-        rows = rows_table(rows) if isinstance(rows, list) else rows
-        self._waiting += [(self._driver.stream(stream).name.lower(), table) for table in tables_of(rows, 1 << 30)]
+        entry = self._driver.stream(stream)
+        tables = pushed_tables(rows, stream, [column.name for column in entry.columns], 1 << 30)
+        self._waiting += [(entry.name.lower(), table) for table in tables]
 
     def stream(self, name: str, data: Any, timestamp: str, slack: str | None = None) -> None:
         raise NotImplementedError  # streams are declared in CQL here

@@ -32,10 +32,10 @@ from windrow.batch.arrays import Int64s
 from windrow.batch.row_order import in_row_order
 from windrow.catalog import StreamEntry
 from windrow.errors import WindrowError
-from windrow.runtime.progress import IntakeReport, contradicted
+from windrow.runtime.progress import IntakeReport, Occurrences, contradicted
 from windrow.runtime.punctuation_rows import punctuation_rows
 from windrow.runtime.side_output import SideOutput
-from windrow.runtime.typed_rows import cast, typed_rows
+from windrow.runtime.typed_rows import absent_columns, cast, typed_rows
 from windrow.state.closed_keys import ClosedKeys
 from windrow.units import BEGINNING, FOREVER
 
@@ -63,6 +63,8 @@ class Intake:
     def take(self, rows: pa.Table, engine_watermark: int, arrival: int) -> IntakeReport:
         """Rows as they arrived; `arrival` is the time for streams that take it."""
         known = Counter(self.rejected.reasons)
+        absent = absent_columns(rows, self.stream.columns)
+        warned = {what: Occurrences(count, arrival) for what, count in absent.items()}
         columns, rows = typed_rows(rows, self.stream.columns, self._dictionary, self.rejected)
         ts, rows = self._times(columns, rows, arrival)
         rejected = dict(Counter(self.rejected.reasons) - known)
@@ -72,12 +74,12 @@ class Intake:
             columns = [column.take(~late) for column in columns]
             ts = ts[~late]
         if not len(ts):
-            return IntakeReport(late=len(late), rejected=rejected)
+            return IntakeReport(late=len(late), rejected=rejected, warned=warned)
         taken, promised = self._without_punctuations(inserts(tuple(columns), ts))
         if len(taken):
             self._waiting.append(taken)
         first = int(taken.ts.min(initial=FOREVER))
-        return IntakeReport(len(taken), first, int(ts.max()), promised, len(late) - len(ts), rejected)
+        return IntakeReport(len(taken), first, int(ts.max()), promised, len(late) - len(ts), rejected, warned=warned)
 
     def _without_punctuations(self, rows: Batch) -> tuple[Batch, int]:
         """The rows, and the time before which punctuations say that no more will come."""

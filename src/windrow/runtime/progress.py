@@ -9,10 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from windrow.batch import Segment
 from windrow.units import BEGINNING, FOREVER
+
+
+class Occurrences(NamedTuple):
+    """How many rows something happened to, and when for the first time: the arrival of that row."""
+
+    rows: int
+    since: int
+
+    def merged(self, other: Occurrences | None) -> Occurrences:
+        return self if other is None else Occurrences(self.rows + other.rows, min(self.since, other.since))
 
 
 @dataclass(frozen=True)
@@ -26,6 +36,7 @@ class IntakeReport:
     late: int = 0
     rejected: Mapping[str, int] = field(default_factory=dict)
     read: int = 0  # how much of the source this was: files, or rows of a generator
+    warned: Mapping[str, Occurrences] = field(default_factory=dict)  # rows that were taken, but hardly as meant
 
     def __add__(self, other: IntakeReport) -> IntakeReport:
         rejected = {
@@ -40,6 +51,7 @@ class IntakeReport:
             self.late + other.late,
             rejected,
             self.read + other.read,
+            {**other.warned, **{what: had.merged(other.warned.get(what)) for what, had in self.warned.items()}},
         )
 
 

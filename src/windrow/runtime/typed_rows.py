@@ -12,7 +12,9 @@ import pyarrow.compute
 from windrow.batch import Column, Dictionary, arrow_type, column_from_arrow
 from windrow.batch.arrays import Bools
 from windrow.catalog import ColumnDefinition
+from windrow.errors import close_names, did_you_mean
 from windrow.runtime.side_output import SideOutput
+from windrow.sources.declared_columns import not_declared
 from windrow.sources.rows import UNPARSABLE
 from windrow.units import parse_duration
 
@@ -44,11 +46,33 @@ def typed_rows(
     return [column_from_arrow(array, dictionary, of) for array, of in zip(arrays, types, strict=True)], rows
 
 
+def absent_columns(rows: pa.Table, columns: Sequence[ColumnDefinition]) -> dict[str, int]:
+    """What is to be said of declared columns that rows do not have, and that are NULL therefore; of how many rows."""
+    if UNPARSABLE in rows.column_names:
+        rows = rows.filter(pa.compute.invert(_unreadable(rows)))
+    if not rows.num_rows:
+        return {}
+    absent = (column.name for column in columns if column.name not in rows.column_names)
+    return {_absent(name, not_declared(rows)): rows.num_rows for name in absent}
+
+
+def _absent(name: str, others: Sequence[str]) -> str:
+    close = close_names(name, others)
+    if close:
+        return f"there is no column {name}, it is NULL: {did_you_mean(close)}"
+    beside = f"; not declared: {', '.join(others)}" if others else ""
+    return f"there is no column {name}, it is NULL{beside}"
+
+
+def _unreadable(rows: pa.Table) -> pa.ChunkedArray:
+    return rows.column(UNPARSABLE).is_valid()
+
+
 def _readable(rows: pa.Table, rejected: SideOutput) -> pa.Table:
     """Without lines that could not be read at all, which readers hand over as text."""
     if UNPARSABLE not in rows.column_names:
         return rows
-    bad = rows.column(UNPARSABLE).is_valid()
+    bad = _unreadable(rows)
     rejected.put(rows.filter(bad).select([UNPARSABLE]), "it cannot be read")
     return rows.filter(pa.compute.invert(bad)).drop_columns([UNPARSABLE])
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 
 from windrow.catalog import ColumnDefinition, Connector
-from windrow.errors import WindrowError
-from windrow.sources.files import FORMATS, files_in, read_files
+from windrow.errors import WindrowError, nearest
+from windrow.sources.declared_columns import not_declared
+from windrow.sources.files import FORMATS, files_in, read_file, read_files
 from windrow.sources.generators import Generator, generator
-from windrow.sources.rows import CHUNK
+from windrow.sources.rows import CHUNK, UNPARSABLE
 
 
 def source_of(connector: Connector, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
@@ -22,6 +24,22 @@ def source_of(connector: Connector, columns: tuple[ColumnDefinition, ...]) -> It
         return read_files(files_in(Path(str(connector.arguments[0])), connector.name), connector.name, columns)
     hint = "parquet, csv, json and generator are; hand other data over with engine.stream(name, data)"
     raise WindrowError(f"{connector.name} is not a source of the local runtime", hint)
+
+
+def check_columns(connector: Connector, columns: tuple[ColumnDefinition, ...]) -> None:
+    """Refuse columns that none of the files that there are has; for what is read once, when it is declared."""
+    if connector.name not in FORMATS:
+        return
+    missing, others, seen = [column.name for column in columns], list[str](), False
+    for path in files_in(Path(str(connector.arguments[0])), connector.name):
+        for table in islice(read_file(path, connector.name, columns), 1):
+            missing = [name for name in missing if name not in table.column_names]
+            others += not_declared(table)
+            seen = seen or UNPARSABLE not in table.column_names
+        if not missing:
+            return
+    if seen:
+        raise WindrowError(f"no file has a column {missing[0]}", nearest(missing[0], others, "other columns"))
 
 
 def _generated(made: Generator) -> Iterator[pa.Table]:

@@ -6,7 +6,7 @@ Readers judge no values: what cannot be read at all comes as text, in a column o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ import pyarrow.parquet
 from windrow.batch import arrow_type
 from windrow.catalog import ColumnDefinition
 from windrow.errors import WindrowError
-from windrow.sources.rows import CHUNK, UNPARSABLE, rows_table, tables_of
+from windrow.sources.declared_columns import DeclaredColumns, declared_columns
+from windrow.sources.rows import CHUNK, UNPARSABLE, renamed, rows_table, tables_of
 
 
 def files_in(place: Path, form: str) -> list[Path]:
@@ -39,8 +40,10 @@ def read_file(path: Path, form: str, columns: tuple[ColumnDefinition, ...]) -> I
     """The rows of one file, a chunk at a time; a file that cannot be read counts as a row that cannot be read."""
     try:
         yield from FORMATS[form](path, columns)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         yield pa.table({UNPARSABLE: [f"{path.name}: {error}"]})
+    except WindrowError as error:
+        yield pa.table({UNPARSABLE: [f"{path.name}: {error.message}"]})
 
 
 def _arrow(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
@@ -49,9 +52,9 @@ def _arrow(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Tab
 
 def _parquet(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
     file = pa.parquet.ParquetFile(path)
-    wanted = [column.name for column in columns if column.name in file.schema_arrow.names]
-    for batch in file.iter_batches(CHUNK, columns=wanted):
-        yield pa.Table.from_batches([batch])
+    found = _columns_of_file(file.schema_arrow.names, columns)
+    for batch in file.iter_batches(CHUNK, columns=list(found.names.values())):
+        yield found.table(pa.Table.from_batches([batch]))
 
 
 def _csv(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
@@ -61,15 +64,6 @@ def _csv(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table
     """
     if not path.stat().st_size:
         return
-    names = [column.name for column in columns]
-    convert = pa.csv.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.binary()),
-        include_columns=names,
-        include_missing_columns=True,
-        null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
     bad: list[str] = []
 
     def skip(row: Any) -> str:
@@ -77,8 +71,19 @@ def _csv(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table
         return "skip"
 
     parse = pa.csv.ParseOptions(invalid_row_handler=skip)
+    with pa.csv.open_csv(path, parse_options=parse) as header:
+        found = _columns_of_file(header.schema.names, columns)
+    bad.clear()
+    given = list(found.names.values())
+    convert = pa.csv.ConvertOptions(
+        column_types=dict.fromkeys(given, pa.binary()),
+        include_columns=given,
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
     for batch in pa.csv.open_csv(path, convert_options=convert, parse_options=parse):
-        yield from tables_of(_decoded(batch))
+        yield from tables_of(found.remembered(_decoded(batch.rename_columns(list(found.names)))))
     if bad:
         yield pa.table({UNPARSABLE: pa.array(bad, pa.string())})
 
@@ -99,30 +104,79 @@ def _decoded_row(row: dict[str, bytes | None]) -> dict[str, str | None]:
 
 
 def _json(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
-    schema = pa.schema([(column.name, arrow_type(column.type)) for column in columns])
+    content = path.read_bytes()
+    found = _json_columns(content, _names(columns))
+    if found is None or not found.names:
+        yield from _json_lines(content, columns)
+        return
+    schema = pa.schema(
+        [(given, arrow_type(column.type)) for column in columns if (given := found.names.get(column.name))]
+    )
     options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     try:
-        table = pa.json.read_json(path, parse_options=options)
+        table = pa.json.read_json(pa.BufferReader(content), parse_options=options)
     except pa.ArrowException:
-        yield from _json_lines(path)
+        yield from _json_lines(content, columns)
     else:
-        yield from tables_of(table)
+        yield from tables_of(found.table(table))
 
 
-def _json_lines(path: Path) -> Iterator[pa.Table]:
+def _json_columns(content: bytes, declared: Sequence[str]) -> DeclaredColumns | None:
+    """The columns of lines that all have the same names for them; None when names differ in the case of their letters.
+
+    Names are counted in the whole content, which costs little; what else there is is read from the first line.
+    """
+    lowered, first = content.lower(), _keys(content.lstrip().partition(b"\n")[0])
+    names = {}
+    for name in declared:
+        given = next((key for key in first if key.lower() == name.lower()), name)
+        times = lowered.count(_quoted(name.lower()))
+        if name.isascii() and content.count(_quoted(given)) != times:
+            return None
+        if times or not name.isascii() or rb"\u" in content:  # letters may be written by their numbers
+            names[name] = given
+    return DeclaredColumns(names, [key for key in first if key.lower() not in {name.lower() for name in declared}])
+
+
+def _quoted(name: str) -> bytes:
+    return f'"{name}"'.encode()
+
+
+def _keys(line: bytes) -> list[str]:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return []
+    return list(row) if isinstance(row, dict) else []
+
+
+def _json_lines(content: bytes, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
     """Line by line, for files in which something is wrong, or of a type that Arrow does not read from JSON."""
+    declared = _names(columns)
 
     def read() -> Iterator[Mapping[str, Any]]:
-        for line in path.read_bytes().split(b"\n"):
+        for line in content.split(b"\n"):
             if not line.strip():
                 continue
             try:
                 row = json.loads(line.decode())
-                yield row if isinstance(row, dict) else {UNPARSABLE: line.decode()}
-            except ValueError:
+                yield renamed(row, declared) if isinstance(row, dict) else {UNPARSABLE: line.decode()}
+            except (ValueError, WindrowError):
                 yield {UNPARSABLE: line.decode(errors="replace")}
 
-    yield from tables_of(read())
+    for table in tables_of(read()):
+        yield _columns_of_file(table.column_names, columns).table(table)
+
+
+def _columns_of_file(given: Sequence[str], columns: tuple[ColumnDefinition, ...]) -> DeclaredColumns:
+    found = declared_columns(given, [*_names(columns), UNPARSABLE])
+    if not found.names:
+        raise WindrowError(f"it has none of the columns that are declared, but {', '.join(given)}")
+    return found
+
+
+def _names(columns: tuple[ColumnDefinition, ...]) -> list[str]:
+    return [column.name for column in columns]
 
 
 FORMATS = {"parquet": _parquet, "csv": _csv, "json": _json, "arrow": _arrow}

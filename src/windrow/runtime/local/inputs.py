@@ -22,8 +22,9 @@ from windrow.runtime.heartbeats import Heartbeats
 from windrow.runtime.intake import Intake
 from windrow.runtime.progress import IntakeReport, Progress, stream_status
 from windrow.runtime.tables import TableStore
-from windrow.sources.connectors import source_of
-from windrow.sources.rows import rows_table, tables_of
+from windrow.runtime.warnings import warnings
+from windrow.sources.connectors import check_columns, source_of
+from windrow.sources.rows import pushed_tables
 from windrow.units import BEGINNING, parse_timestamp
 
 
@@ -49,6 +50,8 @@ class Inputs:
             self.sources[name] = source_of(entry.connector, entry.columns)
 
     def open_table(self, entry: TableEntry) -> None:
+        if entry.connector is not None:
+            check_columns(entry.connector, entry.columns)
         store = self._tables[entry.name.lower()] = TableStore(entry, self.dictionary)
         if entry.connector is not None:
             store.load(source_of(entry.connector, entry.columns), self.progress.watermark)
@@ -68,7 +71,8 @@ class Inputs:
         """Rows of a stream: Arrow, pandas, or dictionaries."""
         name = self._name(stream)
         self._heartbeats.record(name)
-        for table in tables_of(rows_table(rows) if isinstance(rows, list) else rows):
+        columns = [column.name for column in self._intakes[name].stream.columns]
+        for table in pushed_tables(rows, stream, columns):
             self._take(name, table)
 
     def end(self, stream: str) -> None:
@@ -100,7 +104,8 @@ class Inputs:
             for name, intake in self._intakes.items()
         }
         tables = {s.entry.name: {"rows": len(s.contents()), "rejected": s.reasons()} for s in self._tables.values()}
-        return {"streams": streams, "tables": tables}
+        warned = warnings((intake.stream, self.progress.streams[name]) for name, intake in self._intakes.items())
+        return {"streams": streams, "tables": tables, "warnings": warned}
 
     def read(self, used: Collection[str]) -> bool:
         """Take a chunk of the source that is furthest behind, of streams in use; False when all have ended."""

@@ -9,7 +9,7 @@ import threading
 from functools import partial
 from typing import Any
 
-from windrow.catalog import QueryEntry, StreamEntry
+from windrow.catalog import QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop
 from windrow.errors import WindrowError
@@ -34,6 +34,7 @@ from windrow.runtime.sinks import SinkForm, sink_form, sink_of
 from windrow.session import Result, Session
 from windrow.sharing.exchanges import results_meet
 from windrow.sharing.starting import PreparedQuery
+from windrow.sources.connectors import check_columns
 
 
 class Driver:
@@ -159,6 +160,8 @@ class Driver:
         entry = statement.entry
         if isinstance(entry, StreamEntry):
             self._host.check_stream(entry, self.batches.last is not None and self.statements.has_created(entry))
+        if isinstance(entry, TableEntry) and entry.connector is not None:
+            check_columns(entry.connector, entry.columns)
         if isinstance(entry, QueryEntry):
             self.plans.plan(entry, 0, self.batches.progress)
         check_sinks(entry, self.session.catalog, self.checkpoint.uri)

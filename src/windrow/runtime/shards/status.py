@@ -9,6 +9,7 @@ from windrow.catalog import StreamEntry
 from windrow.runtime.progress import StreamProgress, stream_status
 from windrow.runtime.shards.accounting import Accounts
 from windrow.runtime.shards.storage.checkpoint import Commit
+from windrow.runtime.warnings import warnings
 from windrow.session import Session
 
 
@@ -17,12 +18,14 @@ def status(
 ) -> dict[str, Any]:
     """Rows taken, late and rejected of each stream, state, and the last micro-batch."""
     progress = {} if last is None else last.progress.streams
+    streams = [
+        (entry, found)
+        for entry in session.catalog.entries(StreamEntry)
+        if (found := progress.get(entry.name.lower())) is not None
+    ]
     return {
-        "streams": {
-            entry.name: _of_stream(found)
-            for entry in session.catalog.entries(StreamEntry)
-            if (found := progress.get(entry.name.lower())) is not None
-        },
+        "streams": {entry.name: _of_stream(found) for entry, found in streams},
+        "warnings": warnings(streams),
         "queries": {name: {"started": at} for name, at in started.items()},
         "aggregates": session.failure_counts(),
         "batch": None if last is None else last.number,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from windrow.catalog import StreamEntry
@@ -22,7 +21,7 @@ from windrow.runtime.spark.spark_session import own_session, prepared
 from windrow.runtime.spark.streaming_run import StreamingRun
 from windrow.runtime.spark.tables import table_from
 from windrow.session import Result
-from windrow.sources.rows import rows_table, tables_of
+from windrow.sources.rows import pushed_tables, tables_of
 
 ROWS_A_BATCH = 1_000_000  # of a generator, unless another number is given
 
@@ -107,9 +106,7 @@ class SparkEngine(ShardedEngine):
         """Hand over rows of a stream; they are kept with the checkpoint, so that they can be read again."""
         self._run.check()
         entry = self._driver.stream(stream)
-        if isinstance(rows, list):
-            rows = rows_table(rows)
-        for table in list(tables_of(rows, 1 << 30)) or ([rows] if isinstance(rows, pa.Table) else []):
+        for table in pushed_tables(rows, stream, [column.name for column in entry.columns], 1 << 30):
             self._pushed.push(entry.name, table)
 
     def start(self) -> None:
