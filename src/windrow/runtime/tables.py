@@ -36,8 +36,8 @@ from windrow.cql import TableChange
 from windrow.errors import WindrowError
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.plan.expressions import Value
-from windrow.runtime.side_output import SideOutput
-from windrow.runtime.typed_rows import typed_rows
+from windrow.runtime.intake.side_output import SideOutput
+from windrow.runtime.intake.typed_rows import typed_rows
 from windrow.types import DATE, INTERVAL, TIMESTAMP, Type
 
 

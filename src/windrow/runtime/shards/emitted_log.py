@@ -8,11 +8,11 @@ from typing import Protocol
 import pyarrow as pa
 
 from windrow.plan.nodes import Node
+from windrow.runtime.intake.side_output import together
 from windrow.runtime.modes import Mode, emitted_schema
 from windrow.runtime.shards.running_plan import emitted_name
 from windrow.runtime.shards.storage.bundles import Address, read_contents
 from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
-from windrow.runtime.side_output import together
 
 
 class Emitting(Protocol):

@@ -21,6 +21,7 @@ from windrow.physical.closings import closings_of
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.plan.nodes import Stream
 from windrow.runtime.intake import Intake
+from windrow.runtime.intake.side_output import SideOutput
 from windrow.runtime.progress import IntakeReport
 from windrow.runtime.shards.batch_spec import BatchSpec, plan_from_bytes
 from windrow.runtime.shards.graph import Graph, Output
@@ -28,7 +29,6 @@ from windrow.runtime.shards.running_plan import RunningPlan
 from windrow.runtime.shards.tasks import messages
 from windrow.runtime.shards.tasks.messages import ExchangedRows
 from windrow.runtime.shards.tasks.stage_run import StageRun
-from windrow.runtime.side_output import SideOutput
 from windrow.sources.files import read_file
 from windrow.sources.generators import generator
 from windrow.units import BEGINNING, FOREVER

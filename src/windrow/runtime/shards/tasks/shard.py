@@ -22,6 +22,7 @@ from windrow.physical.physical_node import contents_of
 from windrow.plan.nodes import Stream
 from windrow.plan.running_nodes import below_exchange
 from windrow.runtime.intake import contradiction
+from windrow.runtime.intake.side_output import SideOutput
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.graph import Source
@@ -32,7 +33,6 @@ from windrow.runtime.shards.tasks.emission import Emission
 from windrow.runtime.shards.tasks.messages import ExchangedRows, Message, ShardReport
 from windrow.runtime.shards.tasks.router import spread
 from windrow.runtime.shards.tasks.stage_run import StageRun
-from windrow.runtime.side_output import SideOutput
 from windrow.runtime.tables import TableStore
 from windrow.sources.connectors import source_of
 from windrow.units import BEGINNING, FOREVER

@@ -32,10 +32,10 @@ from windrow.batch.arrays import Int64s
 from windrow.batch.row_order import in_row_order
 from windrow.catalog import StreamEntry
 from windrow.errors import WindrowError
+from windrow.runtime.intake.punctuation_rows import punctuation_rows
+from windrow.runtime.intake.side_output import SideOutput
+from windrow.runtime.intake.typed_rows import absent_columns, cast, typed_rows
 from windrow.runtime.progress import IntakeReport, Occurrences, contradicted
-from windrow.runtime.punctuation_rows import punctuation_rows
-from windrow.runtime.side_output import SideOutput
-from windrow.runtime.typed_rows import absent_columns, cast, typed_rows
 from windrow.state.closed_keys import ClosedKeys
 from windrow.units import BEGINNING, FOREVER
 

@@ -13,7 +13,7 @@ from windrow.batch import Column, Dictionary, arrow_type, column_from_arrow
 from windrow.batch.arrays import Bools
 from windrow.catalog import ColumnDefinition
 from windrow.errors import close_names, did_you_mean
-from windrow.runtime.side_output import SideOutput
+from windrow.runtime.intake.side_output import SideOutput
 from windrow.sources.declared_columns import not_declared
 from windrow.sources.rows import UNPARSABLE
 from windrow.units import parse_duration
