@@ -29,6 +29,11 @@ INTERNAL = (
     "SELECT s.a FROM s [ROWS 5 INTERNAL], t [ROWS 9] WHERE s.a = t.a",
     "SELECT WSTREAM [ROWS 4] s.a FROM s [RANGE 5 SECONDS INTERNAL] WHERE s.a IN (SELECT a FROM t [ROWS 9])",
 )
+RESTORED = (
+    "SELECT RSTREAM RESTORE b, SUM(a) AS n FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY b",
+    "SELECT ISTREAM RESTORE s.a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS], t [ROWS 9] WHERE s.a = t.a",
+    "SELECT a FROM (SELECT RSTREAM RESTORE a FROM s [RANGE 6 SECONDS SLIDE 3 SECONDS]) [ROWS 4] AS q",
+)
 LOOKED_UP = (
     "SELECT b, SUM(v) AS x FROM s [RANGE 30 SECONDS] GROUP BY b",
     "SELECT b, SUM(v) AS x, MIN(v) AS y FROM s [RANGE 60 SECONDS] GROUP BY b",
@@ -72,7 +77,7 @@ def workloads(draw: st.DrawFn) -> str:
     """Statements: settings, then queries of which some are looked up."""
     optimizer, strategy = draw(st.sampled_from(["on", "on", "off"])), draw(st.sampled_from(["upa", "direct", "nt"]))
     texts = draw(st.lists(queries(), min_size=1, max_size=3)) + draw(st.lists(st.just(PERIODIC), max_size=1))
-    texts += draw(st.lists(st.sampled_from(INTERNAL), max_size=1))
+    texts += draw(st.lists(st.sampled_from(INTERNAL + RESTORED), max_size=1))
     asked = draw(st.lists(st.sampled_from(LOOKED_UP), max_size=2, unique=True))
     created = [f"CREATE QUERY q{number} AS {text}" for number, text in enumerate(texts)]
     created += [f"CREATE QUERY l{number} AS {text} REFRESH ON LOOKUP" for number, text in enumerate(asked)]
@@ -108,12 +113,13 @@ def test_what_is_lowered_is_what_is_shown() -> None:
     engine = LocalEngine()
     engine.sql(DECLARATIONS)
     engine.query("SELECT b, FIRST(a) AS x FROM (SELECT ISTREAM a, b FROM s [RANGE 5 SECONDS]) [ROWS 3] AS q GROUP BY b")
-    for text in INTERNAL:
+    for text in (*INTERNAL, *RESTORED, PERIODIC):
         engine.query(text)
-    engine.query(PERIODIC)
     started(engine)
     planned = {type(node) for plan in engine._dataflow.plans.values() for node in plan.walk()}
     assert {type(operator.plan) for operator in engine._dataflow.operators()} <= planned
+    shown = {node for plan in engine._dataflow.plans.values() for node in plan.walk()}
+    assert {operator.plan for operator in engine._dataflow.operators()} <= shown
     engine.close()
 
 

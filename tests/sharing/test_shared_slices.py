@@ -76,6 +76,24 @@ def test_each_gives_what_it_gives_alone(
     assert together == [run([text], rows, [], "upa", moments)[0] for text in texts]
 
 
+@settings(max_examples=30)
+@given(
+    rows=streams(most=40),
+    kind=st.sampled_from(["ISTREAM", "RSTREAM"]),
+    strategy=st.sampled_from(["upa", "direct", "nt"]),
+    shards=st.sampled_from([0, 0, 3]),
+)
+def test_results_between_refreshes_are_restored_beside_slices(
+    rows: list[Row], kind: str, strategy: str, shards: int
+) -> None:
+    """Slices of refreshes do not show what happens between these."""
+    restored = f"SELECT {kind} RESTORE k, SUM(x) AS t FROM s [RANGE 4 SECONDS SLIDE 2 SECONDS] GROUP BY k"
+    others = [f"SELECT k, SUM(x) AS t FROM s [RANGE {n} SECONDS SLIDE 2 SECONDS] GROUP BY k" for n in (6, 8)]
+    moments = moments_of(rows)
+    beside = run([restored, *others], rows, [], strategy, moments, shards)[0]
+    assert beside == run([restored], rows, [], "upa", moments)[0]
+
+
 def test_slices_of_a_width_are_made_from_the_widest_that_divide_it() -> None:
     engine = LocalEngine()
     engine.sql(DECLARATION)

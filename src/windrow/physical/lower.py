@@ -35,6 +35,8 @@ LOWER: ByKind[Callable[..., PhysicalNode]] = ByKind(
         nodes.OutputStream: outputs.output_stream,
         running_nodes.WithEnd: outputs.with_end,
         running_nodes.Numbered: outputs.numbered,
+        running_nodes.RestoredInserts: outputs.restored_inserts,
+        running_nodes.RestoredAnswer: outputs.restored_answer,
         running_nodes.Stamped: sources.stamped,
         running_nodes.Exchange: sources.exchange,
         running_nodes.SlicePartials: slices.slice_partials,

@@ -1,6 +1,7 @@
 """The nodes that only say how a plan runs: put into it when queries start, and never written by anybody.
 
     parts of results     WithEnd, Numbered, EndWithParts, Stamped
+    RESTORE              RestoredInserts, RestoredAnswer
     shards               Exchange
     slices               SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, MergeGroups
     synopses             WindowSynopsis, JoinSynopsis, PeriodicSynopsis
@@ -90,6 +91,26 @@ class Stamped(Node):
 
     def _derive_schema(self) -> Schema:
         return self.input.schema + Schema((Field(self.name, TIMESTAMP),))
+
+
+@plan_node
+class RestoredInserts(Node):
+    """What comes new while the input is refreshed on every tuple, at the next of the refreshes every `slide`."""
+
+    input: Node
+    slide: int
+
+
+@plan_node
+class RestoredAnswer(Node):
+    """The answer at refreshes, every `slide`, with what came since the one before and is not in it (any more).
+
+    `continuous` is the same query, refreshed on every tuple.
+    """
+
+    answer: Node
+    continuous: Node
+    slide: int
 
 
 @plan_node
@@ -327,6 +348,9 @@ class JoinLookup(OnDemandLookup):
         return below
 
 
+# What RESTORE becomes, below its output stream.
+Restored: TypeAlias = RestoredInserts | RestoredAnswer
+
 # One row a group, however it is computed.
 Grouping: TypeAlias = GroupBy | MergeGroups | GroupLookup
 
@@ -334,7 +358,7 @@ Grouping: TypeAlias = GroupBy | MergeGroups | GroupLookup
 SYNOPSES = (WindowSynopsis, JoinSynopsis, PeriodicSynopsis)
 LOOKUPS = (WindowLookup, JoinLookup, PeriodicLookup)
 RUNNING: tuple[type[Node], ...] = (
-    *(WithEnd, Numbered, EndWithParts, Stamped, Exchange),
+    *(WithEnd, Numbered, EndWithParts, Stamped, RestoredInserts, RestoredAnswer, Exchange),
     *(SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, MergeGroups),
     *SYNOPSES,
     *LOOKUPS,

@@ -27,6 +27,8 @@ from windrow.plan.running_nodes import (
     MergeGroups,
     Numbered,
     PeriodicLookup,
+    RestoredAnswer,
+    RestoredInserts,
     SharedSlices,
     SlicePartials,
     SliceSummaries,
@@ -212,8 +214,16 @@ def _limit(plan: nodes.Limit, placing: _Placing) -> Placed:
 
 def _output(plan: nodes.OutputStream, placing: _Placing) -> Placed:
     below = placing.of(plan.input)
-    names_it = plan.kind is OutputKind.RSTREAM and not plan.restore
+    names_it = plan.kind is OutputKind.RSTREAM or plan.restore
     return placed_over(plan, below if names_it else equal_rows_meeting(below))
+
+
+def _restored_inserts(plan: RestoredInserts, placing: _Placing) -> Placed:
+    return placed_over(plan, equal_rows_meeting(placing.of(plan.input)))
+
+
+def _restored_answer(plan: RestoredAnswer, placing: _Placing) -> Placed:
+    return placed_over(plan, *by_value(placing.of(plan.answer), placing.of(plan.continuous)))
 
 
 def _append_only(plan: nodes.AppendOnly, placing: _Placing) -> Placed:
@@ -319,6 +329,8 @@ _PLACES: ByKind[Callable[..., Placed]] = ByKind(
         nodes.Limit: _limit,
         nodes.AppendOnly: _append_only,
         nodes.OutputStream: _output,
+        RestoredInserts: _restored_inserts,
+        RestoredAnswer: _restored_answer,
         Exchange: _exchange,
         Stamped: _as_below,
         SlicePartials: _as_below,  # where rows are read, or wherever they are

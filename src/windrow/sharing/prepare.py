@@ -16,6 +16,7 @@ from windrow.sharing.exchanges import distributed, distributed_lookup
 from windrow.sharing.followed_parts import with_followed_parts
 from windrow.sharing.indexed_thresholds import with_indexed_thresholds
 from windrow.sharing.lookups import is_over_running, with_lookups
+from windrow.sharing.restored import with_restored
 from windrow.sharing.row_times import with_row_times
 from windrow.sharing.shared_slices import with_shared_slices
 from windrow.sharing.slices import with_slices, with_summaries
@@ -24,6 +25,7 @@ from windrow.sharing.starting import Plans, Settings, Starting, StartingQuery, S
 # All that is good for queries which start together.
 PREPARATION: tuple[Step, ...] = (
     with_row_times,  # first: what comes later recognises aggregates by their arguments
+    with_restored,  # before slices: those of refreshes do not show what happens between them
     with_lookups,
     with_indexed_thresholds,  # before slices: it takes whole groups of a window away from them
     with_slices,
@@ -32,7 +34,7 @@ PREPARATION: tuple[Step, ...] = (
 )
 
 # Without these a plan has no meaning: they run even when the optimizer is set off.
-REQUIRED: tuple[Step, ...] = (with_row_times, with_lookups, with_summaries, with_followed_parts)
+REQUIRED: tuple[Step, ...] = (with_row_times, with_restored, with_lookups, with_summaries, with_followed_parts)
 
 
 def prepare(

@@ -39,5 +39,8 @@ def _check_key(plan: Node, key: object, span: Span | None) -> None:
     known = " or ".join(sorted(f"'{', '.join(sorted(columns))}'" for columns in keys(plan)))
     if known:
         raise CqlMeaningError(f"{key!r} is not a key of the results", span, f"write key => {known}")
+    if isinstance(plan, OutputStream) and plan.restore:
+        hint = "leave RESTORE out, or leave mode out: it emits what a result was beside what it is"
+        raise CqlMeaningError("results with RESTORE have no key to write upserts by", span, hint)
     hint = "group by the key, take DISTINCT rows or the last row of each key with [PARTITION BY k ROWS 1]"
     raise CqlMeaningError("the results have no key to write upserts by", span, hint)

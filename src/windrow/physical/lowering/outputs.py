@@ -27,10 +27,10 @@ from windrow.physical.lowering.context import LoweringContext
 from windrow.physical.physical_node import PhysicalNode
 from windrow.plan import nodes, running_nodes
 from windrow.plan.analysis.internal import has_internal
-from windrow.plan.analysis.refreshes import refresh_interval, without_slides
+from windrow.plan.analysis.refreshes import refresh_interval
 from windrow.plan.analysis.state import is_grouped
 from windrow.plan.nodes import Node, OutputKind
-from windrow.plan.running_nodes import EndWithParts
+from windrow.plan.running_nodes import EndWithParts, RestoredAnswer, RestoredInserts
 from windrow.state import StructureKind
 
 
@@ -50,13 +50,31 @@ def append_only(plan: nodes.AppendOnly, context: LoweringContext) -> PhysicalNod
 
 
 def output_stream(plan: nodes.OutputStream, context: LoweringContext) -> PhysicalNode:
-    kind = context.structure(plan.input)
-    if plan.restore:
-        return _restored(plan, kind, context)
-    if plan.kind is OutputKind.RSTREAM:
+    if plan.kind is OutputKind.RSTREAM or plan.restore:
         return context.lower(plan.input)  # names the answer; the runtime emits it at each refresh
+    kind = context.structure(plan.input)
     difference = InsertStream(kind) if plan.kind is OutputKind.ISTREAM else DeleteStream(kind)
     return _stream(plan, _sampled(plan.input, refresh_interval(plan), context), difference)
+
+
+def restored_inserts(plan: RestoredInserts, context: LoweringContext) -> PhysicalNode:
+    return _stream(plan, _inserts(plan, plan.input, context), TimeWindow(OpenLifetime(slide=plan.slide)))
+
+
+def restored_answer(plan: RestoredAnswer, context: LoweringContext) -> PhysicalNode:
+    """What is in the inserts since the last refresh and not in the answer is shown until the next one."""
+    slide, answer = plan.slide, _sampled(plan.answer, plan.slide, context)
+    lately = PhysicalNode(
+        plan, TimeWindow(RangeLifetime(slide, slide=slide)), (_inserts(plan, plan.continuous, context),)
+    )
+    kinds = StructureKind.FIFO, context.structure(plan.answer)
+    missed = PhysicalNode(plan, MultiplicityOperator(Multiplicity.EXCEPT_ALL, kinds), (lately, answer))
+    emitted = PhysicalNode(plan, RelationStream(slide), (missed,))
+    return PhysicalNode(plan, MergeUnion(), (answer, PhysicalNode(plan, TimeWindow(RangeLifetime(slide)), (emitted,))))
+
+
+def _inserts(plan: Node, continuous: Node, context: LoweringContext) -> PhysicalNode:
+    return PhysicalNode(plan, InsertStream(context.structure(continuous)), (context.lower(continuous),))
 
 
 def numbered(plan: running_nodes.Numbered, context: LoweringContext) -> PhysicalNode:
@@ -125,22 +143,6 @@ def _sampled(plan: Node, slide: int | None, context: LoweringContext) -> Physica
     """An answer; a periodic one only as it is when it is refreshed."""
     below = context.lower(plan)
     return below if slide is None else PhysicalNode(plan, Refreshed(slide), (below,))
-
-
-def _restored(plan: nodes.OutputStream, kind: StructureKind, context: LoweringContext) -> PhysicalNode:
-    """RESTORE: what the same query emits when it is refreshed on every tuple waits for the next refresh."""
-    slide = refresh_interval(plan)
-    assert slide is not None, plan
-    born = PhysicalNode(plan, InsertStream(kind), (context.lower(without_slides(plan.input)),))
-    if plan.kind is OutputKind.ISTREAM:
-        return _stream(plan, born, TimeWindow(OpenLifetime(slide=slide)))
-    lately = PhysicalNode(plan, TimeWindow(RangeLifetime(slide, slide=slide)), (born,))
-    answer = _sampled(plan.input, slide, context)
-    difference = MultiplicityOperator(Multiplicity.EXCEPT_ALL, (StructureKind.FIFO, kind))
-    beyond = PhysicalNode(plan, difference, (lately, answer))
-    missed = PhysicalNode(plan, RelationStream(slide), (beyond,))
-    till_the_next = PhysicalNode(plan, TimeWindow(RangeLifetime(slide)), (missed,))
-    return PhysicalNode(plan, MergeUnion(), (answer, till_the_next))
 
 
 def _stream(plan: Node, below: PhysicalNode, operator: Operator[Any]) -> PhysicalNode:

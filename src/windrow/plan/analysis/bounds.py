@@ -43,6 +43,8 @@ from windrow.plan.running_nodes import (
     MergeGroups,
     Numbered,
     OnDemandLookup,
+    RestoredAnswer,
+    RestoredInserts,
     SharedSlices,
     SlicePartials,
     SliceSummaries,
@@ -140,7 +142,7 @@ def _percent(call: AggregateCall) -> str:
 
 _BOUNDS: ByKind[Callable[..., dict[str, str]]] = ByKind(
     {
-        (Filter, Sort, Limit, AppendOnly, OutputStream, Exchange): _as_below,
+        (Filter, Sort, Limit, AppendOnly, OutputStream, RestoredInserts, RestoredAnswer, Exchange): _as_below,
         Alias: _renamed,
         Project: _projected,
         (GroupBy, MergeGroups, *LOOKUPS): _grouped,

@@ -45,6 +45,8 @@ from windrow.plan.running_nodes import (
     LastSubWindows,
     MergeGroups,
     Numbered,
+    RestoredAnswer,
+    RestoredInserts,
     SharedSlices,
     SlicePartials,
     SliceSummaries,
@@ -166,7 +168,7 @@ _CLOSED: ByKind[Callable[..., Closed | None]] = ByKind(
         Distinct: _distinct,
         Table: _never,
         (SemiJoin, AntiJoin, Union, Except, Intersect, Limit, AppendOnly, OutputStream): _never,
-        (WithEnd, Numbered, EndWithParts, Stamped): _never,
+        (WithEnd, Numbered, EndWithParts, Stamped, RestoredInserts, RestoredAnswer): _never,
         (SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, MergeGroups): _never,
         (*SYNOPSES, *LOOKUPS): _never,
     }

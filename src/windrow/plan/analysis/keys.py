@@ -41,6 +41,8 @@ from windrow.plan.running_nodes import (
     LastSubWindows,
     MergeGroups,
     Numbered,
+    RestoredAnswer,
+    RestoredInserts,
     SharedSlices,
     SlicePartials,
     SliceSummaries,
@@ -87,7 +89,8 @@ def _as_below(node: Node) -> frozenset[Key]:
 
 
 def _output_keys(node: OutputStream) -> frozenset[Key]:
-    return keys(node.input) if node.kind is OutputKind.RSTREAM else frozenset()
+    """RESTORE emits what a result was beside what it is."""
+    return keys(node.input) if node.kind is OutputKind.RSTREAM and not node.restore else frozenset()
 
 
 def _project_keys(node: Project) -> frozenset[Key]:
@@ -164,7 +167,7 @@ _CANDIDATES: ByKind[Callable[..., frozenset[Key]]] = ByKind(
         (GroupBy, MergeGroups, *LOOKUPS): _group_keys,
         OutputStream: _output_keys,
         AppendOnly: _no_key,  # results stay, and equal ones may follow
-        (WithEnd, Numbered, EndWithParts, Stamped): _no_key,
+        (WithEnd, Numbered, EndWithParts, Stamped, RestoredInserts, RestoredAnswer): _no_key,
         (SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, *SYNOPSES): _no_key,
     }
 )

@@ -42,6 +42,8 @@ from windrow.plan.running_nodes import (
     LastSubWindows,
     MergeGroups,
     Numbered,
+    RestoredAnswer,
+    RestoredInserts,
     SharedSlices,
     SlicePartials,
     SliceSummaries,
@@ -126,10 +128,15 @@ def _as_below(node: Node) -> Lifetime:
 def _output(node: OutputStream) -> Lifetime:
     if node.kind is not OutputKind.RSTREAM:
         return Lifetime("when it is emitted", NEVER)
-    below = lifetime(node.input)
-    if not node.restore:
-        return below
-    return Lifetime("when it is emitted", _known(f"{below.end}, or the next refresh"))
+    return lifetime(node.input) if not node.restore else _restored(node)
+
+
+def _restored(node: OutputStream | RestoredAnswer) -> Lifetime:
+    return Lifetime("when it is emitted", _known(f"{lifetime(node.inputs[0]).end}, or the next refresh"))
+
+
+def _restored_inserts(node: RestoredInserts) -> Lifetime:
+    return Lifetime(f"the next multiple of {format_duration(node.slide)}", NEVER)
 
 
 def _join(node: Join) -> Lifetime:
@@ -282,6 +289,8 @@ _LIFETIMES: ByKind[Callable[..., Lifetime]] = ByKind(
         Limit: _limited,
         (AppendOnly, EndWithParts): _append_only,
         OutputStream: _output,
+        RestoredInserts: _restored_inserts,
+        RestoredAnswer: _restored,
         (Exchange, Stamped, WithEnd, SlicePartials, SharedSlices, SliceSummaries, *SYNOPSES): _as_below,
         (Numbered, LastSubWindows): _of_parts,
     }

@@ -56,6 +56,8 @@ from windrow.plan.running_nodes import (
     LastSubWindows,
     MergeGroups,
     Numbered,
+    RestoredAnswer,
+    RestoredInserts,
     SharedSlices,
     SlicePartials,
     SliceSummaries,
@@ -291,7 +293,7 @@ def _limited(rates: Rates, node: Limit) -> Estimate:
     return Estimate(below.rate, min(below.rows, float(node.count)), below.assumed, below.rate)
 
 
-def _emitted(rates: Rates, node: AppendOnly | OutputStream) -> Estimate:
+def _emitted(rates: Rates, node: AppendOnly | OutputStream | RestoredInserts) -> Estimate:
     below = rates.of(node.input)
     stays = update_pattern(node) is Pattern.MONOTONIC
     return Estimate(below.rate, FOREVER, below.assumed) if stays else below
@@ -373,8 +375,8 @@ _ESTIMATES: ByKind[Callable[..., Estimate]] = ByKind(
         Distinct: Rates._distinct,
         (GroupBy, MergeGroups, *LOOKUPS): Rates._grouped,
         Limit: _limited,
-        (AppendOnly, OutputStream): _emitted,
-        (WithEnd, Numbered, EndWithParts, Stamped, Exchange): _as_below,
+        (AppendOnly, OutputStream, RestoredInserts): _emitted,
+        (WithEnd, Numbered, EndWithParts, Stamped, RestoredAnswer, Exchange): _as_below,
         SlicePartials: _sliced,
         SharedSlices: _in_slices,
         (SliceSummaries, LastSubWindows): _as_below,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from windrow.plan.nodes import Node, OutputStream, Stream, Windowed
-from windrow.plan.running_nodes import Numbered, PeriodicLookup, SubWindows, WithEnd
+from windrow.plan.running_nodes import PeriodicLookup, Restored, SubWindows, below_exchange
 from windrow.plan.windows import RowCount, Window
 
 
@@ -26,7 +26,9 @@ def windows_below(node: Node) -> Iterator[Window]:
 
 def slides_below(node: Node) -> set[int | RowCount]:
     """How far the windows of a query move on; nothing when it is refreshed on every tuple."""
-    inner = node.input if isinstance(node, OutputStream) else node
+    inner = below_exchange(node.input) if isinstance(node, OutputStream) else node
+    if isinstance(inner, Restored):
+        return {inner.slide}
     return {window.slide for window in windows_below(inner) if window.slide is not None}
 
 
@@ -42,5 +44,4 @@ def without_slides(node: Node) -> Node:
     if isinstance(node, Windowed):
         slides_in_time = isinstance(node.window.slide, int)
         return Windowed(node.input, replace(node.window, slide=None)) if slides_in_time else node
-    below = node.with_inputs(*(without_slides(below) for below in node.inputs))
-    return replace(below, slide=None) if isinstance(below, WithEnd | Numbered) else below
+    return node.with_inputs(*(without_slides(below) for below in node.inputs))

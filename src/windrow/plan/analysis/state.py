@@ -56,6 +56,8 @@ from windrow.plan.running_nodes import (
     Numbered,
     OnDemandLookup,
     PeriodicLookup,
+    RestoredAnswer,
+    RestoredInserts,
     SharedSlices,
     SlicePartials,
     SliceSummaries,
@@ -64,6 +66,7 @@ from windrow.plan.running_nodes import (
     WindowLookup,
     WindowSynopsis,
     WithEnd,
+    below_exchange,
 )
 from windrow.plan.synopsis_kinds import rows_of
 from windrow.plan.windows import Latest, RowCount, Rows, RowsAgo
@@ -154,8 +157,24 @@ def _sorted_state(node: Limit, rates: Rates) -> tuple[StateEntry, ...]:
 
 def _output_state(node: OutputStream, rates: Rates) -> tuple[StateEntry, ...]:
     """RSTREAM names the answer, which is stored anyway."""
-    is_difference = node.restore or node.kind is not OutputKind.RSTREAM
-    return (_stored("previous answer", node, 0, rates),) if is_difference else ()
+    is_named = node.kind is OutputKind.RSTREAM and not node.restore
+    if is_named or isinstance(below_exchange(node.input), RestoredInserts | RestoredAnswer):
+        return ()
+    return (_stored("previous answer", node, 0, rates),)
+
+
+def _inserts_state(node: RestoredInserts, rates: Rates) -> tuple[StateEntry, ...]:
+    return _stored("previous answer", node, 0, rates), _since_refresh(node, 0, rates)
+
+
+def _restored_state(node: RestoredAnswer, rates: Rates) -> tuple[StateEntry, ...]:
+    previous, answer = _stored("previous answer", node, 1, rates), _stored("answer", node, 0, rates)
+    return previous, _since_refresh(node, 1, rates), answer
+
+
+def _since_refresh(node: RestoredInserts | RestoredAnswer, place: int, rates: Rates) -> StateEntry:
+    rows = rates.of(node.inputs[place]).rate * node.slide / SECOND
+    return StateEntry("new since the last refresh", StateForm.FIFO, rows, input=place)
 
 
 def _append_only_state(node: AppendOnly, rates: Rates) -> tuple[StateEntry, ...]:
@@ -280,6 +299,8 @@ _STATES: ByKind[Callable[..., tuple[StateEntry, ...]]] = ByKind(
         AppendOnly: _append_only_state,
         EndWithParts: _ending_state,
         OutputStream: _output_state,
+        RestoredInserts: _inserts_state,
+        RestoredAnswer: _restored_state,
         SYNOPSES: _synopsis_state,
         PeriodicLookup: _answer_state,
         (WindowLookup, JoinLookup): _nothing,  # the synopsis below remembers

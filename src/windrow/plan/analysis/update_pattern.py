@@ -47,6 +47,8 @@ from windrow.plan.running_nodes import (
     LastSubWindows,
     MergeGroups,
     Numbered,
+    RestoredAnswer,
+    RestoredInserts,
     SharedSlices,
     SlicePartials,
     SliceSummaries,
@@ -112,11 +114,20 @@ def _strict(node: Node, of: PatternOf) -> Pattern:
 
 
 def _output(node: OutputStream, of: PatternOf) -> Pattern:
-    """ISTREAM and DSTREAM are emitted for good; what RSTREAM RESTORE emits besides ends with the next refresh."""
-    below = of(node.input)
-    if node.kind is not OutputKind.RSTREAM or below is Pattern.MONOTONIC:
+    """ISTREAM and DSTREAM are emitted for good."""
+    if node.kind is not OutputKind.RSTREAM:
         return Pattern.MONOTONIC
-    return max(Pattern.WK, below) if node.restore else below
+    return _restored(node, of) if node.restore else of(node.input)
+
+
+def _restored(node: OutputStream | RestoredAnswer, of: PatternOf) -> Pattern:
+    """What RSTREAM RESTORE emits besides the answer ends with the next refresh."""
+    below = of(node.inputs[0])
+    return below if below is Pattern.MONOTONIC else max(Pattern.WK, below)
+
+
+def _emitted(node: RestoredInserts, of: PatternOf) -> Pattern:
+    return Pattern.MONOTONIC
 
 
 def _windowed(node: Windowed | SubWindows, of: PatternOf) -> Pattern:
@@ -197,5 +208,7 @@ _PATTERNS: ByKind[Callable[..., Pattern]] = ByKind(
         (Numbered, LastSubWindows, MergeGroups, *LOOKUPS): _strict,
         (AppendOnly, EndWithParts): _append_only,
         OutputStream: _output,
+        RestoredInserts: _emitted,
+        RestoredAnswer: _restored,
     }
 )

@@ -45,6 +45,8 @@ from windrow.plan.running_nodes import (
     Numbered,
     PeriodicLookup,
     PeriodicSynopsis,
+    RestoredAnswer,
+    RestoredInserts,
     SharedSlices,
     SlicePartials,
     SliceSummaries,
@@ -79,6 +81,8 @@ _NAMES: ByKind[str] = ByKind(
         Numbered: "Numbered",
         EndWithParts: "EndWithParts",
         Stamped: "Stamped",
+        RestoredInserts: "RestoredInserts",
+        RestoredAnswer: "RestoredAnswer",
         Exchange: "Exchange",
         SlicePartials: "SlicePartials",
         SharedSlices: "SharedSlices",
@@ -207,6 +211,11 @@ def _output(node: OutputStream) -> str:
     return f"{node.kind.value}{' RESTORE' if node.restore else ''}"
 
 
+def _restored(node: RestoredInserts | RestoredAnswer) -> str:
+    what = "what came" if isinstance(node, RestoredInserts) else "and what came and went"
+    return f"every {format_duration(node.slide)}, {what} since the refresh before"
+
+
 def _append_only(node: AppendOnly) -> str:
     stays = update_pattern(node) is Pattern.MONOTONIC
     return "results stay when their INTERNAL windows move on" + ("" if stays else ", and end with their external parts")
@@ -261,6 +270,7 @@ _DESCRIPTIONS: ByKind[Callable[..., str]] = ByKind(
         Limit: _limit,
         AppendOnly: _append_only,
         OutputStream: _output,
+        (RestoredInserts, RestoredAnswer): _restored,
         Exchange: _exchange,
         EndWithParts: _end_with_parts,
         SharedSlices: _shared_slices,
