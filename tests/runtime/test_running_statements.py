@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import windrow
 from support.shard_runs import ShardsInProcess
 from windrow.clock import ManualClock
-from windrow.errors import CheckpointError
+from windrow.errors import CheckpointError, CqlNameError
 from windrow.units import SECOND
 
 CREATE = "CREATE STREAM s (ts TIMESTAMP, k INT, v INT) TIMESTAMP BY ts SLACK 1 SECOND"
@@ -236,6 +236,33 @@ class TestResuming:
         with pytest.raises(CheckpointError, match="the checkpoint has another query q: SELECT") as refused:
             engine.resume(self.FILE.replace("COUNT(*) AS n", "MAX(v) AS n"))
         assert "start with an empty checkpoint" in str(refused.value)
+        assert engine.resume(self.FILE) == []
+        engine.close()
+
+    def test_a_text_reads_what_there_is(self, tmp_path: object) -> None:
+        self.begun(str(tmp_path))
+        text = "CREATE QUERY more AS SELECT s.k FROM s [RANGE 1 HOUR] JOIN t ON s.k = t.k"
+        for known in (False, True):
+            engine = ShardsInProcess(2, checkpoint=str(tmp_path))
+            assert [result.message for result in engine.resume(text)] == ([] if known else ["created query more"])
+            engine.close()
+        with pytest.raises(CqlNameError, match="trades") as refused:
+            engine.resume("CREATE QUERY wrong AS SELECT k FROM trades")
+        assert "s" in str(refused.value.hint)
+
+    def test_a_text_drops_what_there_is_and_creates_something_else(self, tmp_path: object) -> None:
+        self.begun(str(tmp_path))
+        text = "DROP QUERY q; CREATE QUERY q AS SELECT MAX(v) AS n FROM s [RANGE 1 HOUR]"
+        for known in (False, True):
+            engine = ShardsInProcess(2, checkpoint=str(tmp_path))
+            assert len(engine.resume(text)) == (0 if known else 2)
+            assert engine["q"].explain().text.startswith("SELECT MAX")
+            engine.close()
+
+    def test_what_was_dropped_meanwhile_stays_so(self, tmp_path: object) -> None:
+        self.begun(str(tmp_path))
+        engine = ShardsInProcess(2, checkpoint=str(tmp_path))
+        engine.sql("DROP QUERY named; DROP TABLE t")
         assert engine.resume(self.FILE) == []
         engine.close()
 

@@ -1,7 +1,7 @@
 """Compiled loops: the one place that knows how Numba is called.
 
-A loop that must be a loop is compiled once and kept on disk where that is possible, and runs without the interpreter's lock, so that
-shards may run on threads.
+A loop that must be a loop is compiled once and kept on disk where that is possible, and runs without the interpreter's
+lock, so that shards may run on threads.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _is_enabled(dispatcher: Any) -> bool:
     folder = _temporary_folder()
     if folder is None:
         return False
-    numba.config.CACHE_DIR = folder  # for all loops from here on, and for what Numba itself compiles
+    numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]  # from here on, for all loops
     with suppress(RuntimeError):
         dispatcher.enable_caching()
         return True

@@ -35,6 +35,10 @@ class Catalog:
     def get(self, name: str) -> Entry | None:
         return self._entries.get(name.lower())
 
+    def taken(self, name: str) -> Entry | None:
+        """What has a name that something new is to have."""
+        return self.get(name)
+
     def stream(self, name: str) -> StreamEntry:
         """The stream of that name; whatever else has it is refused."""
         entry = self.get(name)

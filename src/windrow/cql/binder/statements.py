@@ -163,7 +163,7 @@ def _uses(binder: QueryBinder) -> tuple[str, ...]:
 
 
 def _check_free(name: exp.Identifier, catalog: Catalog) -> None:
-    taken = catalog.get(name.name)
+    taken = catalog.taken(name.name)
     if taken is not None:
         hint = f"DROP {taken.kind.upper()} {taken.name} first, or choose another name"
         raise CqlNameError(f"there is already a {taken.kind} {taken.name}", span_of(name), hint)

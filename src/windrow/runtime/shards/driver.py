@@ -101,7 +101,7 @@ class Driver:
         """
         results = []
         with self.lock:
-            for statement in self.statements.new_in(text, self._aggregates(), self.batches.has_ended):
+            for statement in self.statements.new_in(text, self.session.catalog, self.batches.has_ended):
                 results.append(self.session.apply(statement))
                 self._record(statement)
         return results

@@ -10,13 +10,12 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
-from windrow.cql import Create, Drop, Set, Statement, TableChange
+from windrow.catalog import Catalog, Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
+from windrow.cql import Create, Drop, Set, Statement, TableChange, statements
 from windrow.errors import CheckpointError
-from windrow.plan.user_aggregate import UserAggregate
+from windrow.runtime.shards.resumed_catalog import ResumedCatalog
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
 from windrow.runtime.sinks import SinkForm
-from windrow.session import Session
 
 
 @dataclass(frozen=True)
@@ -85,32 +84,44 @@ class StatementLog:
         name = stream.name.lower()
         return any(isinstance(entry, StreamEntry) and entry.name.lower() == name for entry in self._created())
 
-    def new_in(self, text: str, aggregates: Sequence[UserAggregate], has_ended: bool) -> Iterator[Statement]:
-        """The statements of a text that no earlier run has recorded, bound one after the other as if all were new.
+    def new_in(self, text: str, catalog: Catalog, has_ended: bool) -> Iterator[Statement]:
+        """The statements of a text that no earlier run has recorded; they may read what is in the catalog.
 
-        The caller records each of them before it asks for the next. A name that is known as something else is refused.
+        The caller carries out each of them before it asks for the next. A name that is known as something else is
+        refused.
         """
         recorded = [digest for digest, number in self._checkpoint.resumed() if number <= self.last]
-        created = {entry.name.lower(): entry for entry in self._created()}
-        for result in Session(aggregates=aggregates).run(text):
-            statement, digest = result.statement, _digest(result.statement)
+        names = ResumedCatalog(catalog)
+        for statement in statements(text, names):
             if not isinstance(statement, Create | Drop | TableChange | Set):
                 continue
+            digest, is_known = _digest(statement), isinstance(statement, Create) and self._knows(statement.entry, names)
+            if isinstance(statement, Create):
+                names.put(statement.entry)
+            elif isinstance(statement, Drop) and statement.name is not None:
+                names.drop(statement.name)
             if digest in recorded:
                 recorded.remove(digest)
-                continue
-            if isinstance(statement, Create) and (known := created.get(statement.entry.name.lower())) is not None:
-                if known == statement.entry:
-                    continue
-                raise CheckpointError(
-                    f"the checkpoint has another {known.kind} {known.name}{_as_text(known)}",
-                    "give it another name, drop the old one first, or start with an empty checkpoint",
-                )
-            if has_ended:
-                hint = "start it with an empty checkpoint"
-                raise CheckpointError("the run in this checkpoint has ended: nothing can be added to it", hint)
-            self._checkpoint.log_resumed(digest, self.last + 1)
-            yield statement
+            elif not is_known:
+                if has_ended:
+                    hint = "start it with an empty checkpoint"
+                    raise CheckpointError("the run in this checkpoint has ended: nothing can be added to it", hint)
+                self._checkpoint.log_resumed(digest, self.last + 1)
+                yield statement
+
+    def _knows(self, entry: Entry, names: ResumedCatalog) -> bool:
+        """Whether there is, or was until somebody dropped it, exactly this; anything else of its name is refused."""
+        name = entry.name.lower()
+        if name in names.dropped:
+            return False
+        if (there := names.get(name)) is None:
+            return entry in self._created()
+        if there != entry:
+            raise CheckpointError(
+                f"the checkpoint has another {there.kind} {there.name}{_as_text(there)}",
+                "give it another name, drop the old one first, or start with an empty checkpoint",
+            )
+        return True
 
 
 def tables_created(statements: Sequence[LoggedStatement]) -> set[str]:
