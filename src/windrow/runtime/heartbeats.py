@@ -36,7 +36,7 @@ class Heartbeats:
         """How far the silent ones of some streams may move."""
         now, times = self._clock.now(), {}
         for name, entry in streams.items():
-            last = self._last.setdefault(name, now)
+            last = self._last[name] = min(self._last.get(name, now), now)  # the clock may have been set back
             stream = progress.streams.get(name)
             if entry.heartbeat is None or stream is None or now - last < entry.heartbeat or _has_more(entry, stream):
                 continue

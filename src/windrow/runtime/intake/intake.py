@@ -66,6 +66,8 @@ class Intake:
         absent = absent_columns(rows, self.stream.columns)
         warned = {what: Occurrences(count, arrival) for what, count in absent.items()}
         columns, rows = typed_rows(rows, self.stream.columns, self._dictionary, self.rejected)
+        if engine_watermark < FOREVER:
+            arrival = max(arrival, engine_watermark)  # the clock may have been set back: nothing is late by that
         ts, rows = self._times(columns, rows, arrival)
         rejected = dict(Counter(self.rejected.reasons) - known)
         late = ts < engine_watermark

@@ -76,7 +76,7 @@ class NumbersReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class Wake(DataSource):
-    """One empty row whenever the number in the file `path` has grown."""
+    """One empty row whenever the text in the file `path` is another."""
 
     @classmethod
     def name(cls) -> str:
@@ -92,6 +92,7 @@ class Wake(DataSource):
 class WakeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: Any) -> None:
         self._path = Path(options["path"])
+        self._seen: str | None = None
 
     def initialOffset(self) -> dict[str, int]:
         return {"wake": 0}
@@ -101,9 +102,13 @@ class WakeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         try:
-            return {"wake": max(start["wake"], int(self._path.read_text()))}
-        except (OSError, ValueError):
+            said = self._path.read_text()
+        except OSError:
             return start
+        if said == self._seen:
+            return start
+        self._seen = said
+        return {"wake": start["wake"] + 1}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         return [InputPartition(end["wake"])]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial, reduce
 from pathlib import Path
+from uuid import uuid4
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.catalog import StreamEntry
-from windrow.clock import SystemClock
 from windrow.runtime.progress import StreamProgress
 from windrow.runtime.shards.driver import Driver
 from windrow.runtime.shards.tasks.router import PACKED
@@ -32,7 +32,6 @@ class StreamingRun:
         self._driver = driver
         self._host = host
         self._wake_file = wake_file
-        self._clock = SystemClock()
         self._background: Background | None = None
         self._awaited: set[str] = set()  # streams that need not end for a run to end
 
@@ -100,8 +99,9 @@ class StreamingRun:
 
     def wake(self) -> None:
         """Have Spark make a micro-batch although no rows may have come."""
-        hidden = self._wake_file.with_suffix(".part")
-        hidden.write_text(str(self._clock.now()))
+        said = uuid4().hex  # by any thread, at any time of the clock: no other wake says the same
+        hidden = self._wake_file.with_suffix(f".{said}")
+        hidden.write_text(said)
         hidden.replace(self._wake_file)
 
     def check(self) -> None:
