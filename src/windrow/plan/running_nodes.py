@@ -208,11 +208,12 @@ class MergeGroups(Node):
 
 
 @plan_node
-class GroupSynopsis(Node):
+class WindowSynopsis(Node):
     """Groups as summaries of their rows, in which windows are looked up.
 
     It belongs to all queries that look something up in it: `aggregates` are those of all of them, `kinds` says how each
-    is kept and `reasons` why so.
+    is kept and `reasons` why so. Windows begin at most `reach` back, in time or with `by_rows` in rows of a group, and
+    begin and end at multiples of `slice` when it is not 0. Thresholds are asked of the aggregates in `indexed`.
     """
 
     input: Node
@@ -220,33 +221,28 @@ class GroupSynopsis(Node):
     aggregates: tuple[NamedAggregate, ...]
     kinds: tuple[str, ...]
     reasons: tuple[str, ...]
+    reach: int
+    by_rows: bool = False
+    slice: int = 0
+    indexed: tuple[str, ...] = ()
 
     def _derive_schema(self) -> Schema:
         return grouped_schema(self.keys, self.aggregates)
 
 
 @plan_node
-class WindowSynopsis(GroupSynopsis):
-    """Of rows of a stream.
-
-    Windows begin at most `reach` back, in time or with `by_rows` in rows of a group, and begin and end at multiples of
-    `slice` when it is not 0. Thresholds are asked of the aggregates in `indexed`.
-    """
-
-    reach: int
-    by_rows: bool = False
-    slice: int = 0
-    indexed: tuple[str, ...] = ()
-
-
-@plan_node
-class JoinSynopsis(GroupSynopsis):
-    """Of the pairs of a join of two windows that are refreshed together, every `slide`.
+class JoinSynopsis(Node):
+    """The same of the pairs of a join of two windows that are refreshed together, every `slide`.
 
     `times` are those of the two rows of a pair. Windows are at most as long as `lengths`, by multiples of `slice`, and
     the two of a query differ by at most `difference` of these.
     """
 
+    input: Node
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+    kinds: tuple[str, ...]
+    reasons: tuple[str, ...]
     times: tuple[Expression, Expression]
     lengths: tuple[int, int]
     slide: int
@@ -256,6 +252,9 @@ class JoinSynopsis(GroupSynopsis):
     def __post_init__(self) -> None:
         for time in self.times:
             require_columns(self, columns_of(time), self.input.schema)
+
+    def _derive_schema(self) -> Schema:
+        return grouped_schema(self.keys, self.aggregates)
 
     @property
     def slices(self) -> int:
@@ -282,78 +281,88 @@ class PeriodicQuestion:
 
 
 @plan_node
-class PeriodicSynopsis(WindowSynopsis):
-    """A synopsis that is asked at refreshes."""
-
-    questions: tuple[PeriodicQuestion, ...] = ()
-
-
-@plan_node
-class GroupLookup(Node):
-    """Groups that a synopsis gives."""
+class PeriodicSynopsis(Node):
+    """A synopsis of windows of time that is asked its `questions` at their refreshes."""
 
     input: Node
     keys: tuple[Named, ...]
     aggregates: tuple[NamedAggregate, ...]
-
-    def __post_init__(self) -> None:
-        assert isinstance(self.input, GroupSynopsis), self.input
+    kinds: tuple[str, ...]
+    reasons: tuple[str, ...]
+    reach: int
+    slice: int
+    indexed: tuple[str, ...]
+    questions: tuple[PeriodicQuestion, ...]
 
     def _derive_schema(self) -> Schema:
         return grouped_schema(self.keys, self.aggregates)
 
-    @property
-    def synopsis(self) -> GroupSynopsis:
-        assert isinstance(self.input, GroupSynopsis), self.input
-        return self.input
-
 
 @plan_node
-class PeriodicLookup(GroupLookup):
-    """The groups that may pass a threshold, at each refresh."""
+class PeriodicLookup(Node):
+    """The groups of a synopsis that may pass a threshold, at each refresh."""
 
+    input: PeriodicSynopsis
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
     question: PeriodicQuestion
 
+    def __post_init__(self) -> None:
+        assert isinstance(self.input, PeriodicSynopsis), self.input
+
+    def _derive_schema(self) -> Schema:
+        return grouped_schema(self.keys, self.aggregates)
+
 
 @plan_node
-class OnDemandLookup(GroupLookup):
-    """At the moment somebody asks."""
+class WindowLookup(Node):
+    """The groups of a window, when somebody asks; `since` is the start of a query that came when the synopsis had older
+    rows already."""
 
-
-@plan_node
-class WindowLookup(OnDemandLookup):
-    """The groups of a window; `since` is the start of a query that came when the synopsis had older rows already."""
-
+    input: WindowSynopsis
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
     window: Window
     threshold: Threshold | None = None
     since: int | None = None
 
-    @property
-    def synopsis(self) -> WindowSynopsis:
-        below = super().synopsis
-        assert isinstance(below, WindowSynopsis), below
-        return below
+    def __post_init__(self) -> None:
+        assert isinstance(self.input, WindowSynopsis), self.input
+
+    def _derive_schema(self) -> Schema:
+        return grouped_schema(self.keys, self.aggregates)
 
 
 @plan_node
-class JoinLookup(OnDemandLookup):
-    """The groups of a join of two windows."""
+class JoinLookup(Node):
+    """The groups of a join of two windows, when somebody asks."""
 
+    input: JoinSynopsis
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
     windows: tuple[Window, Window]
 
-    @property
-    def synopsis(self) -> JoinSynopsis:
-        below = super().synopsis
-        assert isinstance(below, JoinSynopsis), below
-        return below
+    def __post_init__(self) -> None:
+        assert isinstance(self.input, JoinSynopsis), self.input
+
+    def _derive_schema(self) -> Schema:
+        return grouped_schema(self.keys, self.aggregates)
 
 
 # What RESTORE becomes, below its output stream.
 Restored: TypeAlias = RestoredInserts | RestoredAnswer
 
+# Groups as summaries of their rows; all of them have keys, aggregates, kinds and reasons.
+GroupSynopsis: TypeAlias = WindowSynopsis | JoinSynopsis | PeriodicSynopsis
+
+# What is computed when somebody asks.
+OnDemandLookup: TypeAlias = WindowLookup | JoinLookup
+
+# Groups that a synopsis gives.
+GroupLookup: TypeAlias = WindowLookup | JoinLookup | PeriodicLookup
+
 # One row a group, however it is computed.
 Grouping: TypeAlias = GroupBy | MergeGroups | GroupLookup
-
 
 SYNOPSES = (WindowSynopsis, JoinSynopsis, PeriodicSynopsis)
 LOOKUPS = (WindowLookup, JoinLookup, PeriodicLookup)

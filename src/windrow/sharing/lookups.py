@@ -144,7 +144,7 @@ def is_over_running(plan: Node, start: int, synopses: Collection[GroupSynopsis])
     """Whether a query is looked up in a synopsis that runs; one that is equal and starts with the query is another."""
     lookup = next(node for node in plan.walk() if isinstance(node, OnDemandLookup))
     is_later = isinstance(lookup, WindowLookup) and lookup.since is not None
-    return lookup.synopsis in synopses and (is_later or start == BEGINNING)
+    return lookup.input in synopses and (is_later or start == BEGINNING)
 
 
 def _is_of(query: _Query, synopsis: WindowSynopsis) -> bool:

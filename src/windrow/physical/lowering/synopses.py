@@ -29,19 +29,21 @@ from windrow.plan.windows import Range
 
 
 def window_synopsis(plan: WindowSynopsis, context: LoweringContext) -> PhysicalNode:
-    operator, below = _maintained(plan, context)
+    operator, below = _maintained(plan, plan.by_rows, context)
     return PhysicalNode(plan, operator, (below,))
 
 
 def periodic_synopsis(plan: PeriodicSynopsis, context: LoweringContext) -> PhysicalNode:
     """Asked at refreshes; each query takes its answer from what comes out."""
-    operator, below = _maintained(plan, context)
+    operator, below = _maintained(plan, False, context)
     places = {named.name: place for place, named in enumerate(plan.aggregates)}
     questions = tuple(_periodic(question, places) for question in plan.questions)
     return PhysicalNode(plan, RefreshSynopsis(operator, questions), (below,))
 
 
-def _maintained(plan: WindowSynopsis, context: LoweringContext) -> tuple[MaintainSynopsis, PhysicalNode]:
+def _maintained(
+    plan: WindowSynopsis | PeriodicSynopsis, by_rows: bool, context: LoweringContext
+) -> tuple[MaintainSynopsis, PhysicalNode]:
     """The operator, and the rows it takes in: keys, then the arguments of aggregates."""
     compiler = context.compiler(plan.input.schema)
     columns: list[CompiledExpression] = [compiler.column(key.expression) for key in plan.keys]
@@ -51,7 +53,7 @@ def _maintained(plan: WindowSynopsis, context: LoweringContext) -> tuple[Maintai
         stored.append(synopsis_column(named.call, arguments, kind, named.name in plan.indexed, context.dictionary))
     operator = MaintainSynopsis(
         tuple(range(len(plan.keys))), tuple(stored), plan.schema.types, plan.reach, context.dictionary,
-        plan.by_rows, plan.slice,
+        by_rows, plan.slice,
     )  # fmt: skip
     return operator, PhysicalNode(plan, Projection(tuple(columns)), (rows_below(plan.input, context),))
 
@@ -75,7 +77,6 @@ def join_synopsis(plan: JoinSynopsis, context: LoweringContext) -> PhysicalNode:
 
 
 def periodic_lookup(plan: PeriodicLookup, context: LoweringContext) -> PhysicalNode:
-    assert isinstance(plan.input, PeriodicSynopsis), plan
     places = {named.name: place for place, named in enumerate(plan.input.aggregates)}
     own = tuple(places[name] for name in plan.question.aggregates)
     answer = TakeAnswer(plan.input.questions.index(plan.question), len(plan.keys), own)

@@ -258,7 +258,7 @@ class Rates:
     def _groups(self, node: Distinct | Grouping) -> float:
         if isinstance(node, Distinct):
             return math.prod(self.distinct(node.input, name) for name in node.schema.names)
-        return self.groups(node.synopsis if isinstance(node, GroupLookup) else node)
+        return self.groups(node.input if isinstance(node, GroupLookup) else node)
 
 
 def _selected(rates: Rates, node: Filter) -> Estimate:

@@ -115,7 +115,7 @@ def _by_window(node: Windowed, below: Node, used: Columns) -> Columns:
     return used if is_by_time else _everything(node, below, used)
 
 
-_Groups: TypeAlias = GroupBy | SlicePartials | SharedSlices | WindowSynopsis
+_Groups: TypeAlias = GroupBy | SlicePartials | SharedSlices | WindowSynopsis | PeriodicSynopsis
 
 
 def _by_groups(node: _Groups, below: Node, used: Columns) -> Columns:

@@ -206,10 +206,9 @@ def _synopsis_rows(node: GroupSynopsis, rates: Rates) -> float:
     groups = rates.groups(node)
     if isinstance(node, JoinSynopsis):
         return groups * rows_of(node.slices, node.difference)
-    assert isinstance(node, WindowSynopsis), node
     if not node.reach:
         return groups
-    if node.by_rows:
+    if isinstance(node, WindowSynopsis) and node.by_rows:
         return groups * node.reach
     rows = rates.of(node.input).rate * node.reach / SECOND
     return min(rows, groups * node.reach / node.slice) if node.slice else rows

@@ -12,7 +12,7 @@ from windrow.operators import State
 from windrow.physical.lower import Lowering
 from windrow.physical.physical_node import PhysicalNode
 from windrow.plan.nodes import Limit, Node, Sort
-from windrow.plan.running_nodes import JoinLookup, OnDemandLookup, WindowLookup
+from windrow.plan.running_nodes import JoinLookup, OnDemandLookup
 from windrow.runtime.bounds import with_bounds
 from windrow.runtime.lookups.join_lookups import JoinSynopsisReader
 from windrow.runtime.lookups.maintained import MaintainedSynopsis
@@ -28,7 +28,7 @@ class LookedUp:
     def __init__(self, plan: Node, dictionary: Dictionary) -> None:
         self.plan = plan
         lookup = next(node for node in plan.walk() if isinstance(node, OnDemandLookup))
-        self.synopsis = lookup.synopsis
+        self.synopsis = lookup.input
         self._reader = _reader(lookup)
         self.order = plan.keys if isinstance(plan, Sort | Limit) else ()
         self._dictionary = dictionary
@@ -53,7 +53,6 @@ class LookedUp:
 def _reader(lookup: OnDemandLookup) -> WindowSynopsisReader | JoinSynopsisReader:
     if isinstance(lookup, JoinLookup):
         return JoinSynopsisReader(lookup)
-    assert isinstance(lookup, WindowLookup), lookup
     return WindowSynopsisReader(lookup)
 
 

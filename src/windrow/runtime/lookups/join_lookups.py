@@ -14,8 +14,8 @@ from windrow.units import FOREVER
 
 class JoinSynopsisReader:
     def __init__(self, lookup: JoinLookup) -> None:
-        self._slide = lookup.synopsis.slide
-        places = {named.call: place for place, named in enumerate(lookup.synopsis.aggregates)}
+        self._slide = lookup.input.slide
+        places = {named.call: place for place, named in enumerate(lookup.input.aggregates)}
         self._places = tuple(places[named.call] for named in lookup.aggregates)
         first, second = (window.extent for window in lookup.windows)
         assert isinstance(first, Range) and isinstance(second, Range), lookup

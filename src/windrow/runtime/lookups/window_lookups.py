@@ -23,7 +23,7 @@ _OF_NOW = (SynopsisKind.HISTOGRAM.value, SynopsisKind.FADED.value)
 
 class WindowSynopsisReader:
     def __init__(self, lookup: WindowLookup) -> None:
-        self._lookup, self._synopsis = lookup, lookup.synopsis
+        self._lookup, self._synopsis = lookup, lookup.input
 
     def groups(self, synopsis: MaintainedSynopsis, instant: int, final: int) -> Batch:
         """The groups of the window at an instant, with their aggregates."""
