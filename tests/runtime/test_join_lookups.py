@@ -24,7 +24,7 @@ from windrow.plan.running_nodes import JoinSynopsis
 from windrow.plan.synopsis_kinds import JoinSynopsisKind
 from windrow.runtime.local import LocalEngine
 from windrow.runtime.lookups import rechoosing
-from windrow.runtime.lookups.rechoosing_joins import RechoosingJoin
+from windrow.runtime.lookups.rechoosing import RechoosingJoin
 from windrow.sharing import join_lookups
 from windrow.sharing.join_synopsis_choice import JoinChoice, JoinWorkload, chosen_for_join, join_alternatives
 from windrow.synopses import JoinSynopsisForm
@@ -345,7 +345,7 @@ def test_the_form_follows_what_is_asked() -> None:
         for name, some in later.items():
             engine.push(name, table_of(some[first : first + 10], SCHEMAS[name]))
         engine.step()
-        state.lookups, state.slices = 100_000, 3_200_000
+        state.use.lookups = 100_000
         there = {name: [row for row in some if row["ts"] < engine.watermark] for name, some in rows.items()}
         assert bag_of_table(query.answer()) == answer_at(text, there, SCHEMAS, engine.watermark - 1)
     assert [one.form for one in state.synopses] == [

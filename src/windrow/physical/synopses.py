@@ -51,10 +51,10 @@ def synopsis_column(
     if kernels is not None and kernels.sketch is not None:
         sketch = kernels.sketch
         return SynopsisColumn(arguments, sketch=lambda: sketch(call), index=index)
-    return SynopsisColumn(arguments, synopsis=lambda: synopsis_for(call, SynopsisKind(kind), dictionary), index=index)
+    return SynopsisColumn(arguments, synopsis=lambda: _synopsis_for(call, SynopsisKind(kind), dictionary), index=index)
 
 
-def synopsis_for(call: AggregateCall, kind: SynopsisKind, dictionary: Dictionary) -> Synopsis:
+def _synopsis_for(call: AggregateCall, kind: SynopsisKind, dictionary: Dictionary) -> Synopsis:
     """What keeps an aggregate by the positions of its elements."""
     if call.user is not None:
         user = call.user
@@ -70,11 +70,11 @@ def join_column(
     call: AggregateCall, arguments: tuple[int, ...], kind: str, plan: running_nodes.JoinSynopsis, dictionary: Dictionary
 ) -> JoinSynopsisColumn:
     """An aggregate over pairs in a join synopsis of a kind."""
-    shape = join_kind(kind), plan.slice, plan.slices, plan.difference
+    shape = _join_form(kind), plan.slice, plan.slices, plan.difference
     return JoinSynopsisColumn(arguments, lambda: PairSynopsis(_words(call, dictionary), *shape))
 
 
-def join_kind(kind: str) -> JoinSynopsisForm:
+def _join_form(kind: str) -> JoinSynopsisForm:
     return _OF_PAIRS[JoinSynopsisKind(kind)]
 
 

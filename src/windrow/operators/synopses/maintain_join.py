@@ -16,6 +16,7 @@ import numpy as np
 
 from windrow.batch.batch import Batch, Segment, empty, inserts
 from windrow.batch.dictionary import Dictionary
+from windrow.operators.synopses.maintained import LookupWindow, SynopsisUse
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.row_queue import RowQueue
 from windrow.state.snapshot import Part, Parts, Piece
@@ -39,9 +40,7 @@ class JoinSummaries(Parts):
         self.groups = KeyDirectory()
         self.synopses = [column.synopsis() for column in spec.columns]
         self.waiting = RowQueue()
-        self.pairs = 0  # that have come or were read back, for whoever compares with how much is asked
-        self.lookups = 0
-        self.slices = 0  # that these were over, of the shorter window
+        self.use = SynopsisUse()
         self.later: tuple[int, JoinSummaries] | None = None  # a copy as of a later refresh, for the next question
 
     def __len__(self) -> int:
@@ -52,13 +51,22 @@ class JoinSummaries(Parts):
         """The last refresh."""
         return self.synopses[0].end * self.synopses[0].slice
 
+    @property
+    def positions(self) -> int:
+        return len(self.groups) * self.synopses[0].longest
+
+    @property
+    def known_since(self) -> int:
+        """Pairs are merged as they come: nothing is known of refreshes before the last one."""
+        return self.refreshed
+
     def parts(self) -> Mapping[str, Part]:
         synopses: dict[str, Part] = {f"synopsis{place}": synopsis for place, synopsis in enumerate(self.synopses)}
         return {"groups": self.groups, "waiting": self.waiting, **synopses}
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         super().restore(pieces)
-        self.pairs += len(self.groups) * self.synopses[0].longest
+        self.use.arrived += self.positions
 
 
 class JoinQuestion(NamedTuple):
@@ -101,7 +109,7 @@ class MaintainJoinSynopsis:
         """All pairs up to a refresh, when there has been one."""
         if refresh <= state.refreshed:
             return
-        state.pairs += len(pairs)
+        state.use.arrived += len(pairs)
         if len(pairs):
             group = state.groups.intern(pairs.columns[: self.keys], len(pairs))
             first, second = (column.values.astype(np.int64) for column in pairs.columns[self.keys : self.keys + 2])
@@ -127,13 +135,19 @@ class MaintainJoinSynopsis:
         if self.keys:
             group = group[state.synopses[0].lookup(group, first, second).values > 0]
             first, second = first[: len(group)], second[: len(group)]
-        asked.lookups += len(group)
-        asked.slices += len(group) * min(question.lengths) // slice
+        asked.use.lookups += len(group)
+        shorter = min(question.lengths)
+        asked.use.widths[LookupWindow(shorter, ends_now=True)] = max(1, shorter // slice)
         if not len(group):
             found = (self.types[self.keys + place] for place in question.places)
             return empty((*self.types[: self.keys], *found), self.dictionary)
         columns = [state.synopses[place].lookup(group, first, second) for place in question.places]
         return inserts((*state.groups.columns(group), *columns), np.full(len(group), question.now, np.int64))
+
+    def convert(self, state: JoinSummaries) -> None:
+        """All forms have the same slices: what is above them is merged anew."""
+        forms = (column.synopsis().form for column in self.columns)
+        state.synopses = [one.converted(form) for one, form in zip(state.synopses, forms, strict=True)]
 
     def _as_of(self, state: JoinSummaries, refresh: int) -> JoinSummaries:
         assert refresh >= state.refreshed, "what is kept is of the last refresh"

@@ -16,6 +16,7 @@ from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.batch import Batch, Segment, empty, inserts
 from windrow.batch.column import Column
 from windrow.batch.dictionary import Dictionary
+from windrow.operators.synopses.maintained import LookupWindow, SynopsisUse
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.snapshot import Part, Parts, Piece
@@ -38,13 +39,6 @@ class SynopsisColumn:
     index: Callable[[], ThresholdIndex] | None = None
 
 
-class LookupWindow(NamedTuple):
-    """The length of a window, in time or rows, and whether there was nothing behind it."""
-
-    length: int
-    ends_now: bool
-
-
 class Summaries(Parts):
     """Groups, and what is kept of their rows."""
 
@@ -57,12 +51,18 @@ class Summaries(Parts):
             place: column.sketch() for place, column in enumerate(spec.columns) if column.sketch is not None
         }
         self.indexes = {place: column.index() for place, column in enumerate(spec.columns) if column.index is not None}
-        self.elements = 0  # that have come or were read back, for whoever compares with how much is asked
-        self.lookups = 0
-        self.windows: dict[LookupWindow, int] = {}  # that these were over, and how many positions each has on average
+        self.use = SynopsisUse()
 
     def __len__(self) -> int:
         return len(self.synopsis.elements) + len(self.groups) * len(self.sketches)
+
+    @property
+    def positions(self) -> int:
+        return len(self.synopsis.elements)
+
+    @property
+    def known_since(self) -> int:
+        return self.synopsis.elements.covered_since
 
     @property
     def without_positions(self) -> list[GroupSketch | ThresholdIndex]:
@@ -81,7 +81,7 @@ class Summaries(Parts):
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         super().restore(pieces)
-        self.elements += len(self.synopsis.elements)
+        self.use.arrived += len(self.synopsis.elements)
 
 
 class Question(NamedTuple):
@@ -124,7 +124,7 @@ class MaintainSynopsis:
     def insert(self, state: Summaries, rows: Batch) -> None:
         assert rows.is_positive, "rows of a stream are not taken back"
         group = state.groups.intern(rows.select(self.keys), len(rows))
-        state.elements += len(rows)
+        state.use.arrived += len(rows)
         if not len(rows):
             return
         state.newest.reserve(int(group.max()) + 1)
@@ -166,6 +166,11 @@ class MaintainSynopsis:
         keys = state.groups.columns(group) if len(group) else none.columns
         return inserts((*keys, *columns), np.full(len(group), question.now, np.int64))
 
+    def convert(self, state: Summaries) -> None:
+        """All elements move over."""
+        made = [column.synopsis() for column in self.columns if column.synopsis is not None]
+        state.synopsis = state.synopsis.converted(made)
+
     def lookup(self, state: Summaries, question: Question) -> tuple[Int64s, list[Column]]:
         """The same, with the groups by their numbers."""
         group = self._groups(state, question)
@@ -175,14 +180,14 @@ class MaintainSynopsis:
                 spans.end > spans.begin if state.synopsis.synopses else self._newest(state, group) >= question.begin
             )
             group, spans = group[present], Spans(*(array[present] for array in spans))
-        state.lookups += len(group)
+        state.use.lookups += len(group)
         self._note(state, question, spans)
         return group, self._looked_up(state, question, group, spans)
 
     def _note(self, state: Summaries, question: Question, spans: Spans) -> None:
         if state.synopsis.synopses and len(spans.group):
             window = LookupWindow(question.length, state.synopsis.elements.end_now(spans))
-            state.windows[window] = int((spans.end - spans.begin).mean())
+            state.use.widths[window] = int((spans.end - spans.begin).mean())
 
     def _groups(self, state: Summaries, question: Question) -> Int64s:
         """The groups to look at."""

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
 from windrow.batch import Dictionary
-from windrow.operators.synopses.maintain_join import JoinSummaries
-from windrow.operators.synopses.maintain_synopsis import Summaries
+from windrow.operators.synopses.maintained import SynopsisState
 from windrow.physical.lower import Lowering
 from windrow.plan.nodes import Node
 from windrow.plan.rewrite import bottom_up
@@ -18,8 +17,7 @@ from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.lookups.answering import LookedUp
 from windrow.runtime.lookups.maintained import MaintainedSynopsis, maintained_by
-from windrow.runtime.lookups.rechoosing import Rechoosing
-from windrow.runtime.lookups.rechoosing_joins import rechoosing_of
+from windrow.runtime.lookups.rechoosing import Rechoosing, rechoosing_of
 from windrow.session import Session
 from windrow.sharing.lookups import is_over_running, synopsis_below
 from windrow.sharing.starting import StartingQuery
@@ -29,7 +27,7 @@ class Lookups:
     def __init__(self, dataflow: Dataflow, dictionary: Dictionary, session: Session) -> None:
         self._dataflow, self._dictionary, self._session = dataflow, dictionary, session
         self._queries: dict[str, LookedUp] = {}
-        self._watching: WeakKeyDictionary[Summaries | JoinSummaries, Rechoosing] = WeakKeyDictionary()
+        self._watching: WeakKeyDictionary[SynopsisState, Rechoosing] = WeakKeyDictionary()
 
     @property
     def names(self) -> list[str]:
@@ -56,7 +54,7 @@ class Lookups:
             found, (_, state) = self.of(name)
             watching = self._watching.setdefault(state, rechoosing_of(found.synopsis))
             if watching.poll([state], memory):
-                watching.convert(state, self._dictionary)
+                maintained_by(Lowering(self._dictionary).lower(watching.plan)).operator.convert(state)
 
     def of(self, name: str) -> tuple[LookedUp, MaintainedSynopsis]:
         """A query that has begun, and where it is looked up."""

@@ -14,12 +14,12 @@ from windrow.physical.physical_node import PhysicalNode
 from windrow.plan.nodes import Limit, Node, Sort
 from windrow.plan.running_nodes import JoinLookup, OnDemandLookup
 from windrow.runtime.bounds import with_bounds
-from windrow.runtime.lookups.join_lookups import JoinSynopsisReader
+from windrow.runtime.lookups.join_lookups import JoinReader
 from windrow.runtime.lookups.maintained import MaintainedSynopsis
-from windrow.runtime.lookups.window_lookups import WindowSynopsisReader
+from windrow.runtime.lookups.window_lookups import WindowReader
 from windrow.runtime.shown_order import in_shown_order
 from windrow.runtime.stepping import SegmentPass
-from windrow.units import format_timestamp
+from windrow.units import FOREVER, format_timestamp
 
 
 class LookedUp:
@@ -29,15 +29,15 @@ class LookedUp:
         self.plan = plan
         lookup = next(node for node in plan.walk() if isinstance(node, OnDemandLookup))
         self.synopsis = lookup.input
-        self._reader = _reader(lookup)
+        self._reader = JoinReader(lookup) if isinstance(lookup, JoinLookup) else WindowReader(lookup)
         self.order = plan.keys if isinstance(plan, Sort | Limit) else ()
         self._dictionary = dictionary
         self._root = Lowering(dictionary).lower(plan)
 
     def at(self, instant: int, final: int, synopses: Iterable[MaintainedSynopsis]) -> Batch:
         """The answer at an instant; the rows before `final` are there."""
-        found = [self._coded(self._reader.groups(one, instant, final)) for one in synopses]
-        groups = concat(found)
+        question = self._reader.question(instant, final)
+        groups = concat([self._coded(one.answer(question)) for one in synopses])
         return SegmentPass(Segment(instant, instant + 1), lambda source: groups, _fresh_state).changes(self._root)
 
     def _coded(self, rows: Batch) -> Batch:
@@ -47,13 +47,8 @@ class LookedUp:
 
     def earliest(self, synopses: Iterable[MaintainedSynopsis], final: int) -> int:
         """The first instant that can still be asked for."""
-        return self._reader.earliest(synopses, final)
-
-
-def _reader(lookup: OnDemandLookup) -> WindowSynopsisReader | JoinSynopsisReader:
-    if isinstance(lookup, JoinLookup):
-        return JoinSynopsisReader(lookup)
-    return WindowSynopsisReader(lookup)
+        known_since = max((one.state.known_since for one in synopses), default=-FOREVER)
+        return self._reader.earliest(known_since, final)
 
 
 def answer_at(found: LookedUp, synopses: Sequence[MaintainedSynopsis], final: int, instant: int | None) -> pa.Table:

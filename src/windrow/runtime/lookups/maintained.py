@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, NamedTuple
 
-from windrow.operators.synopses.maintain_join import JoinSummaries, MaintainJoinSynopsis
-from windrow.operators.synopses.maintain_synopsis import MaintainSynopsis, Summaries
+from windrow.batch import Batch
+from windrow.operators.synopses.maintained import SynopsisOperator, SynopsisState
 from windrow.physical.physical_node import PhysicalNode
 
-MaintainedSynopsis: TypeAlias = tuple[MaintainSynopsis, Summaries] | tuple[MaintainJoinSynopsis, JoinSummaries]
+
+class MaintainedSynopsis(NamedTuple):
+    """An operator, and the state that it has come to: which kind of questions they take is the reader's to know."""
+
+    operator: SynopsisOperator[Any, Any]
+    state: SynopsisState
+
+    def answer(self, question: object) -> Batch:
+        return self.operator.answer(self.state, question)
 
 
 def maintained_by(node: PhysicalNode) -> MaintainedSynopsis:
-    """The operator of a synopsis, and what it has summarised."""
-    if isinstance(node.operator, MaintainJoinSynopsis):
-        assert isinstance(node.state, JoinSummaries), node
-        return node.operator, node.state
-    assert isinstance(node.operator, MaintainSynopsis) and isinstance(node.state, Summaries), node
-    return node.operator, node.state
+    """What the operator of a synopsis has summarised."""
+    operator: Any = node.operator
+    state: Any = node.state
+    assert isinstance(operator, SynopsisOperator), node
+    return MaintainedSynopsis(operator, state)
 
 
 def maintains_synopsis(node: PhysicalNode) -> bool:
-    return isinstance(node.operator, MaintainSynopsis | MaintainJoinSynopsis)
+    return isinstance(node.operator, SynopsisOperator)

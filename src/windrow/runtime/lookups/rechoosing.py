@@ -9,21 +9,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
-from windrow.batch import Dictionary
-from windrow.operators.synopses.maintain_join import JoinSummaries
-from windrow.operators.synopses.maintain_synopsis import LookupWindow, Summaries
-from windrow.physical.synopses import synopsis_for
+from windrow.operators.synopses.maintained import SynopsisState, SynopsisUse
 from windrow.plan.aggregates import traits_of
 from windrow.plan.analysis.lookups import synopses_of
-from windrow.plan.running_nodes import GroupSynopsis, WindowSynopsis
-from windrow.plan.synopsis_kinds import SynopsisKind
+from windrow.plan.running_nodes import GroupSynopsis, JoinSynopsis
+from windrow.plan.synopsis_kinds import JoinSynopsisKind, SynopsisKind
+from windrow.sharing.join_synopsis_choice import JoinWorkload, join_monitor
 from windrow.sharing.synopsis_choice import Choice, Monitor, Workload, window_monitor
 
 BETWEEN_POLLS = 10_000  # rows and lookups together
-
-Summarised: TypeAlias = Summaries | JoinSummaries
 
 
 class Rechoosing(ABC):
@@ -31,13 +27,20 @@ class Rechoosing(ABC):
 
     def __init__(self, plan: GroupSynopsis) -> None:
         self.plan = plan
+        self._use = SynopsisUse()
+        self._monitors: Mapping[int, Monitor[Any, Any]] = self._monitored(plan)
 
-    def poll(self, states: Sequence[Summarised], memory: float) -> bool:
+    def poll(self, states: Sequence[SynopsisState], memory: float) -> bool:
         """Compare what has come with what was asked, if it is enough to say something; whether `plan` has changed."""
-        if self._count(states) < BETWEEN_POLLS:
+        for state in states:
+            self._use.add(state.use)
+            state.use = SynopsisUse()
+        if self._use.arrived + self._use.lookups < BETWEEN_POLLS:
             return False
-        chosen = self._choose(states, memory / len(self.plan.aggregates))
-        self._start_counting()
+        load = self._load(states, memory / len(self.plan.aggregates))
+        polled = {place: monitor.poll(load) for place, monitor in self._monitors.items()}
+        chosen: dict[int, Choice[Any]] = {place: choice for place, choice in polled.items() if choice is not None}
+        self._use = SynopsisUse()
         kinds, reasons = list(self.plan.kinds), list(self.plan.reasons)
         for place, choice in chosen.items():
             kinds[place], reasons[place] = choice.kind.value, f"{choice.reason}, as measured"
@@ -45,66 +48,55 @@ class Rechoosing(ABC):
         return bool(chosen)
 
     @abstractmethod
-    def convert(self, state: Summarised, dictionary: Dictionary) -> None:
-        """What is kept moves over to the form that the plan says now."""
+    def _monitored(self, plan: GroupSynopsis) -> Mapping[int, Monitor[Any, Any]]:
+        """By the places of aggregates, where there is a choice."""
 
     @abstractmethod
-    def _count(self, states: Sequence[Summarised]) -> int:
-        """Take over what states have counted; rows and lookups since the last choice."""
-
-    @abstractmethod
-    def _choose(self, states: Sequence[Summarised], memory: float) -> Mapping[int, Choice[Any]]:
-        """The forms that should take over, by the places of their aggregates."""
-
-    @abstractmethod
-    def _start_counting(self) -> None: ...
+    def _load(self, states: Sequence[SynopsisState], memory: float) -> object:
+        """What was measured since the last choice."""
 
 
 class RechoosingWindow(Rechoosing):
     """Watches the synopsis of a window."""
 
-    def __init__(self, plan: WindowSynopsis) -> None:
-        super().__init__(plan)
-        self._start_counting()
-        self._watches: dict[int, Monitor[SynopsisKind, Workload]] = {}
+    def _monitored(self, plan: GroupSynopsis) -> Mapping[int, Monitor[SynopsisKind, Workload]]:
+        found = {}
         for place, (named, kind) in enumerate(zip(plan.aggregates, plan.kinds, strict=True)):
             among = synopses_of(named.call)
             if len(among) > 1:
-                self._watches[place] = window_monitor(traits_of(named.call), SynopsisKind(kind), among)
+                found[place] = window_monitor(traits_of(named.call), SynopsisKind(kind), among)
+        return found
 
-    def _start_counting(self) -> None:
-        self._elements = self._lookups = 0
-        self._windows: dict[LookupWindow, int] = {}
-
-    def _count(self, states: Sequence[Summarised]) -> int:
-        for state in states:
-            assert isinstance(state, Summaries), state
-            self._elements, self._lookups = self._elements + state.elements, self._lookups + state.lookups
-            self._windows |= state.windows
-            state.elements, state.lookups, state.windows = 0, 0, {}
-        return self._elements + self._lookups
-
-    def _choose(self, states: Sequence[Summarised], memory: float) -> Mapping[int, Choice[Any]]:
-        if not self._watches:
-            return {}
-        load = self._measured([state for state in states if isinstance(state, Summaries)], memory)
-        polled = ((place, watch.poll(load)) for place, watch in self._watches.items())
-        return {place: choice for place, choice in polled if choice is not None}
-
-    def convert(self, state: Summarised, dictionary: Dictionary) -> None:
-        """All elements move over to what the plan says now."""
-        assert isinstance(state, Summaries), state
-        by_position = [
-            synopsis_for(named.call, SynopsisKind(kind), dictionary)
-            for named, kind in zip(self.plan.aggregates, self.plan.kinds, strict=True)
-            if SynopsisKind(kind) not in (SynopsisKind.HISTOGRAM, SynopsisKind.FADED)
-        ]
-        state.synopsis = state.synopsis.converted(by_position)
-
-    def _measured(self, states: Sequence[Summaries], memory: float) -> Workload:
-        groups = max(1, sum(len(state.groups) for state in states))
-        kept = sum(len(state.synopsis.elements) for state in states) // groups
-        widths = tuple(max(1, width) for width in self._windows.values()) or (max(1, kept),)
-        are_suffixes = all(window.ends_now for window in self._windows)
-        rates = float(self._elements), float(self._lookups)
+    def _load(self, states: Sequence[SynopsisState], memory: float) -> Workload:
+        groups = _groups(states)
+        kept = sum(state.positions for state in states) // groups
+        widths = tuple(max(1, width) for width in self._use.widths.values()) or (max(1, kept),)
+        are_suffixes = all(window.ends_now for window in self._use.widths)
+        rates = float(self._use.arrived), float(self._use.lookups)
         return Workload(*rates, widths, are_suffixes=are_suffixes, stored_positions=kept, groups=groups, memory=memory)
+
+
+class RechoosingJoin(Rechoosing):
+    """Watches a join synopsis."""
+
+    def __init__(self, plan: JoinSynopsis) -> None:
+        super().__init__(plan)
+        self._shape = plan.slices, plan.difference
+
+    def _monitored(self, plan: GroupSynopsis) -> Mapping[int, Monitor[JoinSynopsisKind, JoinWorkload]]:
+        given = enumerate(zip(plan.aggregates, plan.kinds, strict=True))
+        return {place: join_monitor(traits_of(named.call), JoinSynopsisKind(kind)) for place, (named, kind) in given}
+
+    def _load(self, states: Sequence[SynopsisState], memory: float) -> JoinWorkload:
+        widths = tuple(self._use.widths.values()) or (1,)
+        rates = float(self._use.arrived), float(self._use.lookups)
+        return JoinWorkload(*rates, widths, *self._shape, _groups(states), memory)
+
+
+def _groups(states: Sequence[SynopsisState]) -> int:
+    return max(1, sum(len(state.groups) for state in states))
+
+
+def rechoosing_of(plan: GroupSynopsis) -> Rechoosing:
+    """What watches a synopsis."""
+    return RechoosingJoin(plan) if isinstance(plan, JoinSynopsis) else RechoosingWindow(plan)

@@ -6,41 +6,30 @@ are not in its windows, also where they are kept for others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import gcd
 
-from windrow.batch import Batch
-from windrow.operators.synopses.maintain_synopsis import MaintainSynopsis, Question, Summaries
+from windrow.operators.synopses.maintain_synopsis import Question
 from windrow.plan.running_nodes import WindowLookup
 from windrow.plan.synopsis_kinds import SynopsisKind
 from windrow.plan.windows import Now, Range, RangeAgo, Rows, Unbounded
-from windrow.runtime.lookups.maintained import MaintainedSynopsis
 from windrow.sharing.lookups import edges_of
 from windrow.units import BEGINNING, FOREVER
 
 _OF_NOW = (SynopsisKind.HISTOGRAM.value, SynopsisKind.FADED.value)
 
 
-class WindowSynopsisReader:
+class WindowReader:
     def __init__(self, lookup: WindowLookup) -> None:
         self._lookup, self._synopsis = lookup, lookup.input
 
-    def groups(self, synopsis: MaintainedSynopsis, instant: int, final: int) -> Batch:
-        """The groups of the window at an instant, with their aggregates."""
-        operator, state = synopsis
-        assert isinstance(operator, MaintainSynopsis) and isinstance(state, Summaries), operator
-        return operator.answer(state, self._question(instant, final))
-
-    def earliest(self, synopses: Iterable[MaintainedSynopsis], final: int) -> int:
+    def earliest(self, known_since: int, final: int) -> int:
         if self._is_of_now:
             return -FOREVER if final == FOREVER else final - 1
-        states = (state for _, state in synopses if isinstance(state, Summaries))
-        covered_since = max((state.synopsis.elements.covered_since for state in states), default=-FOREVER)
-        began = covered_since + self._synopsis.reach  # the last step
+        began = known_since + self._synopsis.reach  # the last step
         if self._lookup.since is not None and began < self._lookup.since:  # nothing of the query's own has left
             return self._lookup.since - 1 if self._lookup.since < final < FOREVER else -FOREVER
         on_edge = began - began % gcd(*edges_of(self._lookup.window)) - 1
-        return on_edge if self._edges(on_edge)[0] >= covered_since else began - 1
+        return on_edge if self._edges(on_edge)[0] >= known_since else began - 1
 
     @property
     def _is_of_now(self) -> bool:
@@ -48,7 +37,8 @@ class WindowSynopsisReader:
         kinds = {named.call: kind for named, kind in zip(self._synopsis.aggregates, self._synopsis.kinds, strict=True)}
         return self._synopsis.by_rows or any(kinds[named.call] in _OF_NOW for named in self._lookup.aggregates)
 
-    def _question(self, instant: int, final: int) -> Question:
+    def question(self, instant: int, final: int) -> Question:
+        """What is asked for an instant; the rows before `final` are there."""
         places = {named.call: place for place, named in enumerate(self._synopsis.aggregates)}
         asked = tuple(places[named.call] for named in self._lookup.aggregates)
         begin, end = self._edges(instant)

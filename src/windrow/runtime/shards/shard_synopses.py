@@ -12,8 +12,7 @@ from windrow.physical.lower import Lowering
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.lookups import rechoosing
 from windrow.runtime.lookups.maintained import MaintainedSynopsis, maintained_by
-from windrow.runtime.lookups.rechoosing import Rechoosing
-from windrow.runtime.lookups.rechoosing_joins import rechoosing_of
+from windrow.runtime.lookups.rechoosing import Rechoosing, rechoosing_of
 from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery
 from windrow.runtime.shards.storage.bundles import Folder
 from windrow.runtime.shards.storage.checkpoint import Commit
@@ -44,7 +43,7 @@ class ShardSynopses:
             self._forms = {key: form for key, form in self._forms.items() if key in running}
             self._batch, self._read = last.number, {}
         key = (synopsis, query.start)
-        if sum(state.lookups for _, state in self._read.get(key, ())) >= rechoosing.BETWEEN_POLLS:
+        if sum(state.use.lookups for _, state in self._read.get(key, ())) >= rechoosing.BETWEEN_POLLS:
             self._reconsider(key, memory)
         if key not in self._read:
             if len(self._read) >= _MOST:
