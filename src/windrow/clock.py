@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
-from windrow.units import Timestamp
+from windrow.units import SECOND, Timestamp
+
+_LONGEST_PAUSE = 60 * SECOND
 
 
 class Clock(Protocol):
@@ -20,6 +22,11 @@ class SystemClock:
 def monotonic() -> float:
     """Seconds that only grow, for measuring and waiting; they say nothing about the time of day."""
     return time.monotonic()
+
+
+def pause_after(tries: int) -> int:
+    """Microseconds to wait after so many tries in a row that failed: they double, up to a minute."""
+    return min(SECOND << min(tries - 1, 10), _LONGEST_PAUSE)
 
 
 class ManualClock:

@@ -2,6 +2,7 @@
 
 import json
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -482,3 +483,16 @@ def test_a_registered_aggregate_is_checked(session: Session, call: str, message:
 def test_names_that_an_aggregate_cannot_have(session: Session, name: str) -> None:
     with pytest.raises(WindrowError):
         session.register_aggregate(name, [DOUBLE], DOUBLE, Squares)
+
+
+def test_sinks_of_late_and_rejected_rows(tmp_path: Path) -> None:
+    """Bound, and kept by the catalog."""
+    session = Session(tmp_path)
+    session.execute("""
+        CREATE STREAM s (ts TIMESTAMP) TIMESTAMP BY ts
+        REJECTED INTO python('a:b', on_error => 'stop') LATE INTO json('late')
+    """)
+    session.close()
+    entry = Session(tmp_path).catalog.stream("s")
+    assert entry.late_sink == Connector("json", ("late",))
+    assert entry.rejected_sink == Connector("python", ("a:b",), (("on_error", "stop"),))

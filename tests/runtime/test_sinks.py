@@ -24,7 +24,7 @@ from support.shard_runs import ShardsInProcess
 from windrow.errors import WindrowError
 from windrow.runtime.local import LocalEngine
 from windrow.runtime.modes import Mode
-from windrow.runtime.sinks import SinkForm
+from windrow.runtime.outputs.sinks import SinkForm
 from windrow.units import SECOND
 
 STREAMS = """

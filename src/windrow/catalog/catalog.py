@@ -81,7 +81,15 @@ class Catalog:
     @property
     def synopsis_memory(self) -> float:
         """In bytes."""
-        size = self._settings["synopsis_memory"]
+        return self._size("synopsis_memory")
+
+    @property
+    def sink_backlog(self) -> float:
+        """In bytes."""
+        return self._size("sink_backlog")
+
+    def _size(self, setting: str) -> float:
+        size = self._settings[setting]
         return math.inf if size == UNLIMITED else parse_size(size)
 
     def set(self, name: str, value: str) -> None:

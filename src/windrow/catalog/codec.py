@@ -31,7 +31,7 @@ def decode(stored: Json) -> Entry:
             ColumnDefinition(column["name"], decode_type(column["type"]), column["nullable"])
             for column in values["columns"]
         )
-    for name in ("connector", "sink"):
+    for name in ("connector", "sink", "late_sink", "rejected_sink"):
         if values.get(name) is not None:
             values[name] = _connector(values[name])
     if "punctuations" in values:

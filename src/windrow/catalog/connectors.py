@@ -31,7 +31,8 @@ def _files(*options: str) -> tuple[ConnectorKind, ...]:
 
 
 MODES = ("changelog", "upsert", "snapshot")
-_OUTPUT = ("mode", "key")
+ON_ERROR = ("retry", "stop")
+_OUTPUT = ("mode", "key", "on_error")
 _RATE = (("timestamp", TIMESTAMP), ("value", BIGINT))  # Spark's names
 _SOCKET = (("value", STRING),)
 _EXPECTED = ("rate",)  # rows per second, for the planner

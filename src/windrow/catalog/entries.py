@@ -56,6 +56,8 @@ class StreamEntry:
     lifetime: str | None = None
     heartbeat: Duration | None = None
     punctuations: tuple[Punctuation, ...] = ()
+    late_sink: Connector | None = None
+    rejected_sink: Connector | None = None
 
     @property
     def punctuated(self) -> tuple[str, ...]:

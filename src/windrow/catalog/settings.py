@@ -44,6 +44,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("explain", ("tree", "json", "picture"), "the form that EXPLAIN gives when none is written"),
         Setting("strategy", ("upa", "direct", "nt"), "how expired tuples are found; all give the same answers"),
         Setting("optimizer", ("on", "off"), "off plans a query as it is written"),
+        Setting("sink_backlog", ("256 mb", UNLIMITED), "what is kept for a sink that takes nothing", True),
         Setting("synopsis_memory", (UNLIMITED,), "what the summary of queries that are looked up may take", True),
     )
 }

@@ -72,6 +72,8 @@ class CreateStream(exp.Expression):
         "lifetime": False,
         "heartbeat": False,
         "punctuations": False,
+        "late_sink": False,
+        "rejected_sink": False,
     }
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from windrow.errors import AggregateError, WindrowError
 from windrow.plan.printer import identifier
+from windrow.runtime.health import Failing
 from windrow.runtime.query import Query
 from windrow.session import Result, Session
 from windrow.types import Type
@@ -94,6 +95,10 @@ class Engine(ABC):
     @abstractmethod
     def status(self) -> dict[str, Any]:
         """What is running: rows taken, late and rejected of each stream, and the size of the state."""
+
+    @abstractmethod
+    def health(self) -> list[Failing]:
+        """What fails or is set aside, while everything else goes on; `status()["failing"]` is the same."""
 
     def register_aggregate(
         self,

@@ -65,15 +65,16 @@ def rows_in_mode(
         return changelog_to_arrow(changes, names)
     if mode is Mode.SNAPSHOT:
         instant = segment.last_row if segment.end == FOREVER else segment.end - 1
-        return _timed(rows_at(answer, instant), names)
+        return timed_rows(rows_at(answer, instant), names)
     net = net_changes(answer, segment)
     if mode is Mode.UPSERT:
         rows = upserts(net, [names.index(name) for name in key])
-        return _timed(rows, names).append_column("_sign", pa.array(rows.sign))
-    return _timed(net.take(net.sign > 0 if mode is Mode.ISTREAM else net.sign < 0), names)
+        return timed_rows(rows, names).append_column("_sign", pa.array(rows.sign))
+    return timed_rows(net.take(net.sign > 0 if mode is Mode.ISTREAM else net.sign < 0), names)
 
 
-def _timed(rows: Batch, names: Sequence[str]) -> pa.Table:
+def timed_rows(rows: Batch, names: Sequence[str]) -> pa.Table:
+    """The columns under `names`, and `_ts`."""
     return rows_to_arrow(rows, names).append_column("_ts", pa.array(rows.ts).view(_TIME))
 
 

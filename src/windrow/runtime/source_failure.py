@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from windrow.units import SECOND
-
-_LONGEST_PAUSE = 60 * SECOND
+from windrow.clock import pause_after
 
 
 @dataclass(frozen=True)
@@ -36,9 +34,8 @@ class SourceFailures:
         """It was tried and could not be reached: the pause before the next try doubles, up to a minute."""
         before = self._failing.get(stream.lower())
         tries = 1 if before is None else before.tries + 1
-        pause = min(SECOND << min(tries - 1, 10), _LONGEST_PAUSE)
         since = now if before is None else before.since
-        failure = SourceFailure(stream, message, since, now + pause, tries)
+        failure = SourceFailure(stream, message, since, now + pause_after(tries), tries)
         self._failing[stream.lower()] = failure
         return failure
 

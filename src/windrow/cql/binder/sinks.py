@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from windrow.catalog import Connector
-from windrow.catalog.connectors import MODES
+from windrow.catalog.connectors import MODES, ON_ERROR
 from windrow.cql.syntax import span_of
 from windrow.errors import CqlMeaningError, Span
 from windrow.plan.analysis.keys import chosen_key, keys
@@ -19,7 +19,8 @@ def check_sink(plan: Node, connector: Connector, sink: exp.Expr) -> None:
         raise CqlMeaningError(
             "RSTREAM without SLIDE names an answer, there is no refresh to write", span_of(sink), hint
         )
-    spans = {option.this.name.lower(): span_of(option) for option in sink.args["options"]}
+    spans = _spans(sink)
+    _check_on_error(connector, spans)
     mode, key = connector.option("mode"), connector.option("key")
     if mode is not None and mode not in MODES:
         raise CqlMeaningError(f"{mode!r} is not a mode of a sink", spans["mode"], f"modes: {', '.join(MODES)}")
@@ -30,6 +31,26 @@ def check_sink(plan: Node, connector: Connector, sink: exp.Expr) -> None:
         _check_key(plan, key, spans.get("key", spans["mode"]))
     elif key is not None:
         raise CqlMeaningError("a key is for upserts", spans["key"], "add mode => 'upsert', or leave the key out")
+
+
+def check_side_sink(connector: Connector, sink: exp.Expr) -> None:
+    """Late and rejected rows are written as they came: there is no form to choose."""
+    spans = _spans(sink)
+    _check_on_error(connector, spans)
+    for name in ("mode", "key"):
+        if name in spans:
+            raise CqlMeaningError(f"{name} is for what queries emit", spans[name], "leave it out: rows go as they came")
+
+
+def _spans(sink: exp.Expr) -> dict[str, Span | None]:
+    return {option.this.name.lower(): span_of(option) for option in sink.args["options"]}
+
+
+def _check_on_error(connector: Connector, spans: dict[str, Span | None]) -> None:
+    chosen = connector.option("on_error")
+    if chosen is not None and chosen not in ON_ERROR:
+        hint = "write on_error => 'retry', which is what it does without, or 'stop' to have the engine stop"
+        raise CqlMeaningError(f"{chosen!r} is nothing to do on an error", spans["on_error"], hint)
 
 
 def _check_key(plan: Node, key: object, span: Span | None) -> None:

@@ -26,7 +26,7 @@ from windrow.cql.binder.output_columns import RESERVED_COLUMNS
 from windrow.cql.binder.punctuations import bind_punctuation, check_punctuations
 from windrow.cql.binder.queries import QueryBinder
 from windrow.cql.binder.scope import RelationScope, Scope
-from windrow.cql.binder.sinks import check_sink
+from windrow.cql.binder.sinks import check_side_sink, check_sink
 from windrow.cql.binder.table_changes import bind_change
 from windrow.cql.statements import Ask, Create, Describe, Drop, Explain, Set, Show, Statement
 from windrow.cql.syntax import span_of
@@ -82,8 +82,18 @@ def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:
             lifetime=None if lifetime is None else column_of(lifetime, columns, INTERVAL),
             heartbeat=tree.args.get("heartbeat"),
             punctuations=punctuations,
+            late_sink=_side_sink(tree.args.get("late_sink")),
+            rejected_sink=_side_sink(tree.args.get("rejected_sink")),
         )
     )
+
+
+def _side_sink(node: exp.Expr | None) -> Connector | None:
+    """Where late or rejected rows go."""
+    connector = _connector(node, SINKS, "sink")
+    if node is not None and connector is not None:
+        check_side_sink(connector, node)
+    return connector
 
 
 def _check_source_columns(tree: exp.Expr, source: ConnectorKind) -> None:

@@ -27,6 +27,10 @@ KINDS = ("STREAM", "TABLE", "WINDOW", "QUERY")
 PLURALS = ("STREAMS", "TABLES", "WINDOWS", "QUERIES", "FUNCTIONS", "SETTINGS")
 FORMS = ("TREE", "JSON", "PICTURE")
 _REFRESHES = (("EXACT",), ("BEST", "EFFORT"), ("ON", "LOOKUP"))
+_STREAM_CLAUSES = (
+    *("TIMESTAMP BY", "ARRIVAL", "SLACK", "LIFETIME BY", "HEARTBEAT", "PUNCTUATION", "FROM"),
+    *("LATE INTO", "REJECTED INTO"),
+)
 STATEMENTS = ("CREATE", "DROP", "SELECT", "INSERT", "UPDATE", "DELETE", "SHOW", "DESCRIBE", "EXPLAIN", "SET", "WITH")
 
 
@@ -88,10 +92,18 @@ class StatementGrammar(ChangeGrammar):
                 self._once(node, "heartbeat", self._heartbeat(), word)
             elif self.word("PUNCTUATION"):
                 node.append("punctuations", self._punctuation(word))
+            elif self.word("LATE"):
+                self._once(node, "late_sink", self._side_sink("LATE"), word)
+            elif self.word("REJECTED"):
+                self._once(node, "rejected_sink", self._side_sink("REJECTED"), word)
             else:
-                clauses = ("TIMESTAMP BY", "ARRIVAL", "SLACK", "LIFETIME BY", "HEARTBEAT", "PUNCTUATION", "FROM")
-                self.fail(f"{self.present} is not a clause of CREATE STREAM", nearest(word.text, clauses, "clauses"))
+                hint = nearest(word.text, _STREAM_CLAUSES, "clauses")
+                self.fail(f"{self.present} is not a clause of CREATE STREAM", hint)
         return node
+
+    def _side_sink(self, which: str) -> ConnectorSyntax:
+        self.expect("INTO", which, f"{which} INTO json('folder')")
+        return self._connector("a sink")
 
     def _pause(self, after: str) -> int:
         first = self._curr

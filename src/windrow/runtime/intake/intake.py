@@ -48,10 +48,16 @@ def contradiction(punctuated: Sequence[str]) -> str:
 
 
 class Intake:
-    def __init__(self, stream: StreamEntry, dictionary: Dictionary) -> None:
+    def __init__(
+        self,
+        stream: StreamEntry,
+        dictionary: Dictionary,
+        late: SideOutput | None = None,
+        rejected: SideOutput | None = None,
+    ) -> None:
         self.stream = stream
         self.punctuations = 0
-        self.rejected, self.late = SideOutput(), SideOutput()
+        self.rejected, self.late = rejected or SideOutput(), late or SideOutput()
         self._dictionary = dictionary
         self._types = tuple(column.type for column in stream.columns)
         self._waiting: list[Batch] = []

@@ -18,13 +18,18 @@ class SideOutput:
 
     reasons: dict[str, int] = field(default_factory=dict)
     rows: list[pa.Table] = field(default_factory=list)
+    most: float = KEPT_ROWS  # that are kept, or a little more
 
     def put(self, rows: pa.Table, reason: str) -> None:
         if not rows.num_rows:
             return
         self.reasons[reason] = self.reasons.get(reason, 0) + rows.num_rows
-        self.rows.append(rows.append_column("_reason", pa.array([reason] * rows.num_rows, pa.string())))
-        while sum(table.num_rows for table in self.rows[1:]) >= KEPT_ROWS:
+        self.keep(rows.append_column("_reason", pa.array([reason] * rows.num_rows, pa.string())))
+
+    def keep(self, rows: pa.Table) -> None:
+        """Rows that have their reason."""
+        self.rows.append(rows)
+        while sum(table.num_rows for table in self.rows[1:]) >= self.most:
             self.rows.pop(0)
 
     def table(self) -> pa.Table | None:

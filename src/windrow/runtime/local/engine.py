@@ -18,10 +18,12 @@ from windrow.errors import WindrowError
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.create_statements import columns_of, no_rows, stream_statement
 from windrow.runtime.engine import Engine
+from windrow.runtime.health import Failing, as_mappings
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.inputs import Inputs
 from windrow.runtime.local.running_queries import RunningQueries
-from windrow.runtime.sink_folders import check_sinks
+from windrow.runtime.outputs.feed import LOG
+from windrow.runtime.outputs.sinks import check_sinks
 from windrow.session import Result, Session
 from windrow.sharing.starting import PreparedQuery
 from windrow.sources.rows import tables_of
@@ -91,6 +93,7 @@ class LocalEngine(Engine):
             if poll is not None and monotonic() - polled >= _POLL_INTERVAL:
                 poll()
                 polled = monotonic()
+        self._running.deliver(now=True)
 
     def late(self, stream: str) -> pa.Table | None:
         """Rows that came behind the watermark; the newest are kept."""
@@ -116,10 +119,21 @@ class LocalEngine(Engine):
             "queries": sorted(self._running.by_name),
             "aggregates": self.session.failure_counts(),
             "state_rows": self._dataflow.state_rows(),
+            "failing": as_mappings(self.health()),
         }
 
+    def health(self) -> list[Failing]:
+        """What fails or is set aside, while everything else goes on."""
+        return list(self._running.health())
+
     def close(self) -> None:
-        self.session.close()
+        """What sinks have not taken until now is gone; it is logged."""
+        try:
+            self._running.deliver(now=True)
+        finally:
+            for lost in self.health():
+                LOG.warning("closed while the %s of %s fails: %s", lost.what, lost.name, lost.message)
+            self.session.close()
 
     def _as_it_runs(self, query: str) -> PreparedQuery | None:
         return self._running.as_it_runs(query)

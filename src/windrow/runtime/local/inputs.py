@@ -6,20 +6,28 @@ streams') has moved, everything before it is final, and comes out as one segment
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
+from itertools import count
 from typing import Any
 
 import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary, Segment
-from windrow.catalog import Catalog, StreamEntry, TableEntry
+from windrow.catalog import Catalog, Connector, StreamEntry, TableEntry
 from windrow.clock import Clock
 from windrow.cql import TableChange
 from windrow.errors import WindrowError
 from windrow.physical.closings import closings_of
 from windrow.physical.physical_node import contents_of
+from windrow.runtime.health import Failing
 from windrow.runtime.heartbeats import Heartbeats
 from windrow.runtime.intake import Intake
+from windrow.runtime.intake.side_output import SideOutput
+from windrow.runtime.local.queued_feed import QueuedFeed
+from windrow.runtime.outputs.feed import Feed, Receiver
+from windrow.runtime.outputs.side_sinks import SIDE_ROWS, ForwardedRows, side_sinks
+from windrow.runtime.outputs.sinks import Sink, SinkForm, receiver_of, sink_of
 from windrow.runtime.progress import IntakeReport, Progress, stream_status
 from windrow.runtime.tables import TableStore
 from windrow.runtime.warnings import warnings
@@ -40,10 +48,17 @@ class Inputs:
         self._heartbeats = Heartbeats(clock)
         self._intakes: dict[str, Intake] = {}
         self._tables: dict[str, TableStore] = {}
+        self._side_feeds: dict[str, list[QueuedFeed]] = {}
+        self._pieces = count()
+
+    def queued_feed(self, receiver: Receiver, sink: Sink, form: SinkForm | None) -> QueuedFeed:
+        """For somebody who gets what a query emits, or rows that are not taken."""
+        return QueuedFeed(Feed(receiver, self._clock), sink, form, lambda: self._catalog.sink_backlog)
 
     def open_stream(self, entry: StreamEntry) -> None:
         name = entry.name.lower()
-        self._intakes[name] = Intake(entry, self.dictionary)
+        outputs = {kind: self._forwarded(entry, kind, connector) for kind, connector in side_sinks(entry)}
+        self._intakes[name] = Intake(entry, self.dictionary, **outputs)
         self._heartbeats.record(name)
         self._follow_streams()
         if entry.connector is not None:
@@ -59,6 +74,7 @@ class Inputs:
     def remove(self, name: str) -> None:
         """A stream or a table, if there is one of this name."""
         self._intakes.pop(name, None)
+        self._side_feeds.pop(name, None)
         self.sources.pop(name, None)
         self._tables.pop(name, None)
         self._heartbeats.forget(name)
@@ -106,6 +122,28 @@ class Inputs:
         tables = {s.entry.name: {"rows": len(s.contents()), "rejected": s.reasons()} for s in self._tables.values()}
         warned = warnings((intake.stream, self.progress.streams[name]) for name, intake in self._intakes.items())
         return {"streams": streams, "tables": tables, "warnings": warned}
+
+    def deliver(self, now: bool) -> Iterator[Callable[[], None]]:
+        """Hand over late and rejected rows to their sinks."""
+        for feed in (feed for feeds in self._side_feeds.values() for feed in feeds):
+            yield partial(self._deliver, feed, now)
+
+    def _deliver(self, feed: QueuedFeed, now: bool) -> None:
+        feed.deliver(now)
+        if feed.is_full:
+            feed.close(None)
+
+    def health(self) -> Iterator[Failing]:
+        """What fails of sinks of late and rejected rows."""
+        feeds = (feed for feeds in self._side_feeds.values() for feed in feeds)
+        yield from (found for feed in feeds if (found := feed.health()) is not None)
+
+    def _forwarded(self, stream: StreamEntry, kind: str, connector: Connector) -> SideOutput:
+        """A side output whose rows go to a sink too."""
+        receiver = receiver_of(connector, f"{kind} sink", stream.name)
+        feed = self.queued_feed(receiver, sink_of(connector, f"{stream.name} {kind}"), None)
+        self._side_feeds.setdefault(stream.name.lower(), []).append(feed)
+        return ForwardedRows(lambda rows: feed.put(SIDE_ROWS[kind](rows, stream), next(self._pieces)))
 
     def read(self, used: Collection[str]) -> bool:
         """Take a chunk of the source that is furthest behind, of streams in use; False when all have ended."""

@@ -5,7 +5,8 @@ A continuous query emits its changes; a periodic one its whole answer at every r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import pyarrow as pa
 
@@ -14,12 +15,16 @@ from windrow.errors import WindrowError
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import AppendOnly, Limit, Node, OutputStream, Sort
 from windrow.runtime.bounds import with_bounds
+from windrow.runtime.health import Failing
 from windrow.runtime.local.inputs import Inputs
+from windrow.runtime.local.queued_feed import QueuedFeed
 from windrow.runtime.modes import Mode, default_mode, rows_in_mode
+from windrow.runtime.outputs.differences import AnswerAt, difference
+from windrow.runtime.outputs.feed import MOST_TRIES, Receiver
+from windrow.runtime.outputs.sinks import Sink, SinkForm
 from windrow.runtime.query import Query, Subscriber
 from windrow.runtime.refreshes import answers_at_refreshes, refresh_slide, refreshes_to_arrow
 from windrow.runtime.shown_order import in_shown_order
-from windrow.runtime.sinks import Sink, SinkForm
 from windrow.runtime.view import View
 from windrow.units import FOREVER, format_timestamp
 
@@ -47,7 +52,7 @@ class LocalQuery(Query):
         self._view = View()
         self._changes: list[Batch] = []
         self._changelog_size = 0
-        self._sinks: list[tuple[Sink, SinkForm]] = []
+        self._feeds: list[tuple[QueuedFeed, SinkForm]] = []
         self._pieces = 0
         self._begin: int | None = None  # the first refresh is the first window end after it
 
@@ -74,11 +79,12 @@ class LocalQuery(Query):
 
     def subscribe(self, subscriber: Subscriber) -> None:
         """Call `subscriber` with every new piece of what the query emits."""
-        self.feed(lambda table, number: subscriber(table), SinkForm(default_mode(self.slide)))
+        receiver = Receiver("subscriber", self.name, most_tries=MOST_TRIES)
+        self.feed(receiver, lambda table, number: subscriber(table), SinkForm(default_mode(self.slide)))
 
-    def feed(self, sink: Sink, form: SinkForm) -> None:
+    def feed(self, receiver: Receiver, sink: Sink, form: SinkForm) -> None:
         """Give a sink every new piece of what the query emits, in a form of its own."""
-        self._sinks.append((sink, form))
+        self._feeds.append((self._inputs.queued_feed(receiver, sink, form), form))
 
     def explain(self) -> Explanation:
         return self._explain()
@@ -89,13 +95,35 @@ class LocalQuery(Query):
         self._view.add(changes)
         if len(changes):
             self._remember(changes)
-        emitted = {form: self._emitted(form, changes, segment) for _, form in self._sinks}
-        for sink, form in self._sinks:
-            if emitted[form].num_rows:
-                sink(emitted[form], self._pieces)
+        emitted = {form: self._emitted(form, changes, segment) for _, form in self._feeds}
+        for feed, form in self._feeds:
+            feed.put(emitted[form], self._pieces)
         self._pieces += 1
         if segment.end != FOREVER:  # when the sources have ended, all that is still there may be asked for
             self._view.move_on(segment.end - 1)
+
+    def deliver(self, now: bool = False) -> Iterator[Callable[[], None]]:
+        """Hand over to each who gets something what waits for it; `now` also to those that failed a moment ago."""
+        for feed, _ in self._feeds:
+            yield partial(self._deliver, feed, now)
+
+    def _deliver(self, feed: QueuedFeed, now: bool) -> None:
+        feed.deliver(now, self._difference)
+        if feed.is_full:
+            feed.close(self._answer_now())
+
+    def _difference(self, had: AnswerAt, form: SinkForm) -> tuple[pa.Table, int]:
+        """A piece of its own."""
+        self._pieces += 1
+        return difference(had, self._answer_now(), form, self.plan.schema, self.slide), self._pieces - 1
+
+    def _answer_now(self) -> AnswerAt:
+        progress = self._inputs.progress
+        instant = progress.last_row if progress.watermark == FOREVER else progress.watermark - 1
+        return AnswerAt(concat([self._none(), *self._view.batches()]), instant)
+
+    def health(self) -> Iterator[Failing]:
+        yield from (found for feed, _ in self._feeds if (found := feed.health()) is not None)
 
     def _remember(self, changes: Batch) -> None:
         self._changes.append(changes)

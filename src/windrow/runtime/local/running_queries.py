@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import chain
 
 import pyarrow as pa
 
+from windrow.batch import Batch, Segment
 from windrow.catalog import QueryEntry
 from windrow.plan.analysis.relations import streams_of
+from windrow.runtime.health import Failing
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.inputs import Inputs
 from windrow.runtime.local.lookups import Lookups
@@ -15,7 +19,8 @@ from windrow.runtime.local.query import LocalQuery
 from windrow.runtime.local.starts import Starts
 from windrow.runtime.lookups.answering import LookedUp, answer_at, newest_answer
 from windrow.runtime.lookups.lookup_query import LookupQuery
-from windrow.runtime.sinks import sink_form, sink_of
+from windrow.runtime.outputs.feed import give_all
+from windrow.runtime.outputs.sinks import receiver_of, sink_form, sink_of
 from windrow.runtime.stream_statistics import StreamStatistics
 from windrow.session import Session
 from windrow.sharing.lookups import covered
@@ -46,7 +51,8 @@ class RunningQueries:
         query = LocalQuery(self._inputs, self.changelog_limit, entry.name, plan, explain)
         self.by_name[starting.name] = query
         if entry.sink is not None:
-            query.feed(sink_of(entry.sink, entry.name), sink_form(entry.sink, plan, query.slide))
+            receiver = receiver_of(entry.sink, "sink", entry.name)
+            query.feed(receiver, sink_of(entry.sink, entry.name), sink_form(entry.sink, plan, query.slide))
 
     def remove(self, name: str) -> None:
         """If there is one of this name."""
@@ -60,11 +66,13 @@ class RunningQueries:
         return frozenset().union(*(streams_of(query.plan) for query in self.by_name.values()))
 
     def advance(self) -> None:
-        """Take what has become final through the dataflow."""
+        """Take what has become final through the dataflow, and hand over what comes out."""
         final = self._inputs.next_segment(self.used_streams())
-        if final is None:
-            return
-        segment, rows = final
+        if final is not None:
+            self._step(*final)
+        self.deliver()
+
+    def _step(self, segment: Segment, rows: Mapping[str, Batch]) -> None:
         self._statistics.observe(rows)
         self._starts.begin()
         for name, changes in self._dataflow.step(rows, segment).items():
@@ -72,6 +80,18 @@ class RunningQueries:
             if isinstance(query, LocalQuery):
                 query.take(changes, segment)
         self._lookups.poll()
+
+    def deliver(self, now: bool = False) -> None:
+        """Hand over what queries have emitted and rows that were not taken; one who fails keeps nobody from theirs."""
+        emitting = (query for query in self.by_name.values() if isinstance(query, LocalQuery))
+        give_all(chain(self._inputs.deliver(now), *(query.deliver(now) for query in emitting)))
+
+    def health(self) -> Iterator[Failing]:
+        """Who does not take what is handed over."""
+        yield from self._inputs.health()
+        for query in self.by_name.values():
+            if isinstance(query, LocalQuery):
+                yield from query.health()
 
     def changelog_limit(self) -> int:
         """About how many tuples of the changelog of a query can be looked at afterwards."""

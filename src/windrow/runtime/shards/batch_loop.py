@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from windrow.catalog import StreamEntry
 from windrow.clock import Clock, monotonic
@@ -30,6 +31,19 @@ from windrow.units import FOREVER
 Job = Callable[[BatchSpec], Sequence[ShardReport]]
 
 
+class Publisher(Protocol):
+    """Who hands over what batches give out."""
+
+    @property
+    def closed_files(self) -> tuple[str, ...]: ...
+
+    def publish(self, record: Commit) -> None: ...
+
+    def retry(self) -> None: ...
+
+    def needs(self, batch: int) -> bool: ...
+
+
 class BatchLoop:
     def __init__(
         self,
@@ -39,7 +53,7 @@ class BatchLoop:
         clock: Clock,
         lock: threading.RLock,
         is_fed: Callable[[Node], bool],
-        publish: Callable[[Commit], None],
+        publishing: Publisher,
     ) -> None:
         """`lock` is held while statements are recorded, and while a batch takes them."""
         self._checkpoint = checkpoint
@@ -48,7 +62,7 @@ class BatchLoop:
         self._clock = clock
         self._lock = lock
         self._is_fed = is_fed
-        self._publish = publish
+        self._publishing = publishing
         self._ends: dict[str, int] = {}  # how much there is of sources that end
         self._heartbeats = Heartbeats(clock)
         self._moved: dict[str, int] = {}  # how far heartbeats have moved streams, for the next batch
@@ -83,7 +97,7 @@ class BatchLoop:
         if self.last is not None:
             self._plans.resume(self.last.plan_version)
             self._statements.taken = self.last.statements
-            self._checkpoint.sweep(self.last)
+            self._checkpoint.sweep(self.last, self._publishing.needs)
 
     def end(self, stream: str, at: int) -> None:
         """There is so much of the source of a stream."""
@@ -97,7 +111,11 @@ class BatchLoop:
         return self._ends.get(stream) == at or (known is not None and known.has_ended)
 
     def tick(self) -> bool:
-        """Have silent streams move on with the clock; whether a batch without rows would change an answer."""
+        """Have silent streams move on with the clock; whether a batch without rows would change an answer.
+
+        Sinks that failed are tried again.
+        """
+        self._publishing.retry()
         with self._lock:
             if self._is_running or self.last is None:
                 return False
@@ -147,7 +165,7 @@ class BatchLoop:
             reports = job(spec)
             record = outcome(spec, self._plans.current, statements, source_batch, reports, self.last)
             self._commit(replace(record, seconds=monotonic() - began), reports)
-            self._publish(record)  # a run is not over while a sink is being fed
+            self._publishing.publish(record)  # a run is not over while a sink is being fed
         finally:
             self._is_running = False
 
@@ -176,6 +194,7 @@ class BatchLoop:
                 tuple(tables_created(new) & plan.tables.keys()),
                 {} if self.last is None else self.last.versions,
                 final_refreshes,
+                self._publishing.closed_files,
             )
             self._checkpoint.log_batch(spec, self._statements.taken)
             return spec, self._statements.taken
@@ -195,4 +214,4 @@ class BatchLoop:
             self._checkpoint.aggregates[name].failures.add(failures)
         with self._lock:
             applied = self._statements.discard_applied(record.statements)
-        self._checkpoint.collect(record, applied)
+        self._checkpoint.collect(record, applied, self._publishing.needs)

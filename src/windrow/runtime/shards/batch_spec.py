@@ -43,6 +43,7 @@ class BatchSpec:
     tables_created: tuple[str, ...] = ()
     versions: Mapping[tuple[int, int], ShardVersion] = field(default_factory=dict)  # by stage and shard
     final_refreshes: FinalRefreshes | None = None
+    closed_files: tuple[str, ...] = ()  # queries whose files are not written: nothing more is kept for their sinks
 
     @cached_property
     def plan(self) -> RunningPlan:

@@ -16,21 +16,21 @@ from windrow.errors import WindrowError
 from windrow.plan.explain import Distribution
 from windrow.plan.nodes import Node
 from windrow.plan.user_aggregate import UserAggregate
+from windrow.runtime.health import Failing
 from windrow.runtime.lookups.lookup_query import LookupQuery
 from windrow.runtime.modes import Mode, default_mode
+from windrow.runtime.outputs.sinks import SinkForm, check_sinks
 from windrow.runtime.shards.accounting import sharing
 from windrow.runtime.shards.answers import Answers
 from windrow.runtime.shards.batch_loop import BatchLoop
+from windrow.runtime.shards.feeding.publishing import Publishing
 from windrow.runtime.shards.host import Host
 from windrow.runtime.shards.plan_versions import PlanVersions
-from windrow.runtime.shards.publishing import publish
 from windrow.runtime.shards.query import ShardedQuery
 from windrow.runtime.shards.reading import readings
 from windrow.runtime.shards.statement_log import LOGGED, AddOutputMode, EndOfStream, LoggedStatement, StatementLog
 from windrow.runtime.shards.status import status
-from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
-from windrow.runtime.sink_folders import FILES, check_sinks
-from windrow.runtime.sinks import SinkForm, sink_form, sink_of
+from windrow.runtime.shards.storage.checkpoint import Checkpoint
 from windrow.session import Result, Session
 from windrow.sharing.exchanges import results_meet
 from windrow.sharing.starting import PreparedQuery
@@ -57,14 +57,16 @@ class Driver:
         self.session = Session(None, self._aggregates(), distribution, self._register, self._as_it_runs)
         self.plans = PlanVersions(self.session, self.checkpoint, self.shards)
         self.statements = StatementLog(self.checkpoint)
+        clock = clock or SystemClock()
+        self.publishing = Publishing(self.checkpoint, clock, lambda: self.session.catalog.sink_backlog)
         self.batches = BatchLoop(
             self.checkpoint,
             self.statements,
             self.plans,
-            clock or SystemClock(),
+            clock,
             self.lock,
             self._host.is_fed,
-            self._publish,
+            self.publishing,
         )
         self.answers = Answers(self.session, self.checkpoint, self.plans, self.batches)
         self.queries: dict[str, ShardedQuery | LookupQuery] = {}
@@ -76,6 +78,7 @@ class Driver:
             if not isinstance(statement, EndOfStream | AddOutputMode):
                 self.session.apply(statement)
             self._apply(statement, number)
+        self.publishing.forget_strangers()
         self.batches.resume()
         for name, query in self.queries.items():
             running = self.plans.running(name)
@@ -137,7 +140,11 @@ class Driver:
     def status(self) -> dict[str, Any]:
         """What is running: rows taken, late and rejected of each stream, state, and the last micro-batch."""
         started = {query.name: self.answers.start_of(query.name) for query in self.queries.values()}
-        return status(self.session, started, self.batches.last, self.batches.accounts)
+        return status(self.session, started, self.batches.last, self.batches.accounts, self.health())
+
+    def health(self) -> list[Failing]:
+        """What fails or is set aside, while everything else goes on."""
+        return self.publishing.health()
 
     def sharing(self) -> dict[str, int]:
         """What the queries share: operators and streams, and how many there would be if every query ran alone."""
@@ -174,9 +181,12 @@ class Driver:
         elif isinstance(statement, Create) and isinstance(statement.entry, QueryEntry):
             self.plans.create(statement.entry.name, number)
             self.queries[statement.entry.name.lower()] = self._query(statement.entry)
+        elif isinstance(statement, Create) and isinstance(statement.entry, StreamEntry):
+            self.publishing.add_stream(statement.entry, number)
         elif isinstance(statement, Drop) and statement.name is not None:
             self.queries.pop(statement.name.lower(), None)
             self.plans.drop(statement.name)
+            self.publishing.drop(statement.name)
             self.batches.drop(statement.name.lower())
 
     def _query(self, entry: QueryEntry) -> ShardedQuery | LookupQuery:
@@ -194,12 +204,8 @@ class Driver:
                 explain,
             )
         query = self._host.query(self.answers, entry.name, self.plans.key(entry.name), optimized, explain)
-        if entry.sink is not None and entry.sink.name not in FILES:
-            query.sink = sink_of(entry.sink, entry.name), sink_form(entry.sink, query.plan, query.slide).mode
+        self.publishing.add_query(entry, query)
         return query
-
-    def _publish(self, record: Commit) -> None:
-        publish(self.answers.log, record, [query for query in self.queries.values() if isinstance(query, ShardedQuery)])
 
     def _aggregates(self) -> list[UserAggregate]:
         return list(self.checkpoint.aggregates.values())

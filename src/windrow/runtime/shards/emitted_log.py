@@ -34,7 +34,7 @@ class EmittedLog:
 
     def emitted_in(self, record: Commit, query: Emitting, mode: Mode) -> Iterator[pa.Table]:
         """What a query emitted in one micro-batch, shard by shard."""
-        return self._tables(record.emitted.get(emitted_name(query.key, mode), ()))
+        return self.tables(record.emitted.get(emitted_name(query.key, mode), ()))
 
     def side_output(self, kind: str, stream: str) -> pa.Table | None:
         """The rows of a stream that were late or rejected, as far back as commits are kept."""
@@ -43,9 +43,10 @@ class EmittedLog:
     def side_output_in(self, record: Commit, kind: str, stream: str) -> list[pa.Table]:
         """Those of one micro-batch, as their tasks had them."""
         wanted = f"{kind}/{stream.lower()}"
-        return list(self._tables([a for name, a in record.side_outputs.items() if name.rpartition("/")[0] == wanted]))
+        return list(self.tables([a for name, a in record.side_outputs.items() if name.rpartition("/")[0] == wanted]))
 
-    def _tables(self, addresses: Sequence[Address]) -> Iterator[pa.Table]:
+    def tables(self, addresses: Sequence[Address]) -> Iterator[pa.Table]:
+        """What lies there."""
         manifest = {str(place): address for place, address in enumerate(addresses)}
         for content in read_contents(self._checkpoint.folder, manifest).values():
             yield pa.ipc.open_stream(content).read_all()

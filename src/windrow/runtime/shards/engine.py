@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.runtime.engine import Engine
+from windrow.runtime.health import Failing
 from windrow.runtime.shards.driver import Driver
 from windrow.session import Result
 
@@ -46,6 +47,10 @@ class ShardedEngine(Engine):
     def status(self) -> dict[str, Any]:
         """What is running: rows taken, late and rejected of each stream, state, and the last micro-batch."""
         return self._driver.status()
+
+    def health(self) -> list[Failing]:
+        """What fails or is set aside, while everything else goes on; `status()["failing"]` is the same."""
+        return self._driver.health()
 
     def sharing(self) -> dict[str, int]:
         """What the queries share: operators and streams, and how many there would be if every query ran alone."""

@@ -44,6 +44,7 @@ def outcome(
         ended=spec.final_refreshes is not None,
         waiting=sum(report.waiting for report in reports),
         live=sum(report.live for report in reports),
+        unwritten=sorted({query for report in reports for query in report.unwritten}),
     )
 
 

@@ -11,12 +11,12 @@ from dataclasses import replace
 from windrow.catalog import QueryEntry, StreamEntry, TableEntry
 from windrow.plan.analysis.source_columns import source_columns
 from windrow.plan.nodes import Node
+from windrow.runtime.outputs.sinks import SinkForm
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.query_plans import QueryPlans
 from windrow.runtime.shards.reading import columns_read
 from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery, query_key
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
-from windrow.runtime.sinks import SinkForm
 from windrow.session import Session
 from windrow.units import BEGINNING
 

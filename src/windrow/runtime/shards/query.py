@@ -11,12 +11,13 @@ from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Limit, Node, Sort
 from windrow.runtime.bounds import with_bounds
 from windrow.runtime.modes import Mode
+from windrow.runtime.outputs.differences import AnswerAt
 from windrow.runtime.query import Query, Subscriber
 from windrow.runtime.refreshes import refresh_slide
 from windrow.runtime.shards.answers import Answers
 from windrow.runtime.shown_order import in_shown_order
-from windrow.runtime.sinks import Sink
 from windrow.runtime.view import View
+from windrow.units import FOREVER
 
 
 class ShardedQuery(Query):
@@ -30,8 +31,7 @@ class ShardedQuery(Query):
         self.plan = plan
         self.slide = refresh_slide(plan)
         self._explain = explain
-        self.subscribers: list[Subscriber] = []
-        self.sink: tuple[Sink, Mode] | None = None  # unless shards write it
+        self.on_subscribe: Callable[[ShardedQuery, Subscriber], None] | None = None
 
     @property
     def started(self) -> int | None:
@@ -57,7 +57,8 @@ class ShardedQuery(Query):
 
     def subscribe(self, subscriber: Subscriber) -> None:
         """Call `subscriber` with every new piece of what the query emits, from the next micro-batch on."""
-        self.subscribers.append(subscriber)
+        assert self.on_subscribe is not None, "nobody publishes what it emits"
+        self.on_subscribe(self, subscriber)
 
     def explain(self) -> Explanation:
         return self._explain()
@@ -69,9 +70,17 @@ class ShardedQuery(Query):
             rows = in_shown_order(rows, self.plan.schema, keys)
         return rows_to_arrow(rows, self.plan.schema.names)
 
+    def answer_now(self) -> AnswerAt:
+        """The tuples that make up the answer as of the last commit."""
+        watermark = self._answers.watermark
+        return AnswerAt(self._stored(), self._answers.last_row if watermark == FOREVER else watermark - 1)
+
     def _rows(self, instant: int) -> Batch:
-        """Those of all shards under one dictionary: what takes a row back is found by its codes."""
-        view, types = View(), self.plan.schema.types
-        none = empty(types, Dictionary())
-        view.add(concat([none, *self._answers.stored(self.name, types)]))
-        return concat([none, *view.at(instant)])
+        view = View()
+        view.add(self._stored())
+        return concat([empty(self.plan.schema.types, Dictionary()), *view.at(instant)])
+
+    def _stored(self) -> Batch:
+        """Of all shards under one dictionary: what takes a row back is found by its codes."""
+        types = self.plan.schema.types
+        return concat([empty(types, Dictionary()), *self._answers.stored(self.name, types)])

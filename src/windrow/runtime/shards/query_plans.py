@@ -10,9 +10,9 @@ from windrow.plan.analysis.relations import streams_of
 from windrow.plan.nodes import Node
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.modes import Mode, default_mode
+from windrow.runtime.outputs.sinks import sink_form
 from windrow.runtime.refreshes import refresh_slide
 from windrow.runtime.shards.running_plan import RunningQuery
-from windrow.runtime.sinks import sink_form
 from windrow.session import Session
 from windrow.sharing.lookups import is_over_running, synopsis_below
 from windrow.sharing.starting import StartingQuery

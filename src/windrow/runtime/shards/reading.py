@@ -7,7 +7,7 @@ from collections.abc import Callable
 from windrow.catalog import StreamEntry
 from windrow.plan.analysis.source_columns import source_columns
 from windrow.plan.nodes import Node
-from windrow.runtime.sink_folders import FILES
+from windrow.runtime.outputs.sink_folders import FILES
 
 
 def columns_read(stream: StreamEntry, used: frozenset[str]) -> list[str]:

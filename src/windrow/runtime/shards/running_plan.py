@@ -12,7 +12,7 @@ from windrow.plan.nodes import Node
 from windrow.plan.running_nodes import WindowLookup
 from windrow.plan.strategy import Strategy
 from windrow.runtime.modes import Mode
-from windrow.runtime.sinks import SinkForm, sink_form
+from windrow.runtime.outputs.sinks import SinkForm, sink_form
 from windrow.sharing.exchanges import stage_of
 
 

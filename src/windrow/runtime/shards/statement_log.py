@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from windrow.catalog import Catalog, Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
 from windrow.cql import Create, Drop, Set, Statement, TableChange, statements
 from windrow.errors import CheckpointError
+from windrow.runtime.outputs.sinks import SinkForm
 from windrow.runtime.shards.resumed_catalog import ResumedCatalog
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
-from windrow.runtime.sinks import SinkForm
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windrow.catalog import StreamEntry
+from windrow.runtime.health import Failing, as_mappings
 from windrow.runtime.progress import StreamProgress, stream_status
 from windrow.runtime.shards.accounting import Accounts
 from windrow.runtime.shards.storage.checkpoint import Commit
@@ -14,7 +15,11 @@ from windrow.session import Session
 
 
 def status(
-    session: Session, started: Mapping[str, int | None], last: Commit | None, accounts: Accounts
+    session: Session,
+    started: Mapping[str, int | None],
+    last: Commit | None,
+    accounts: Accounts,
+    failing: Sequence[Failing],
 ) -> dict[str, Any]:
     """Rows taken, late and rejected of each stream, state, and the last micro-batch."""
     progress = {} if last is None else last.progress.streams
@@ -35,6 +40,7 @@ def status(
         "operators": [] if last is None else [metric._asdict() for metric in last.metrics],
         "most_state_bytes": accounts.most_state_bytes,
         "totals": accounts.totals(),
+        "failing": as_mappings(failing),
     }
 
 

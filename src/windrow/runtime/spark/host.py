@@ -11,10 +11,10 @@ from windrow.errors import WindrowError
 from windrow.plan.analysis.source_columns import source_columns
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Node
+from windrow.runtime.outputs.sinks import SinkForm
 from windrow.runtime.shards.answers import Answers
 from windrow.runtime.shards.host import Host
 from windrow.runtime.shards.query import ShardedQuery
-from windrow.runtime.sinks import SinkForm
 from windrow.runtime.spark.pushed_rows import PushedRows
 from windrow.runtime.spark.query import SparkQuery
 from windrow.runtime.spark.sources import packed_rows, packed_stream

@@ -12,9 +12,9 @@ from windrow.plan.analysis.keys import chosen_key
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Node
 from windrow.runtime.modes import Mode, default_mode
+from windrow.runtime.outputs.sinks import SinkForm
 from windrow.runtime.shards.answers import Answers
 from windrow.runtime.shards.query import ShardedQuery
-from windrow.runtime.sinks import SinkForm
 from windrow.runtime.spark.sources import log_stream
 
 Emitted = Literal["changelog", "istream", "dstream", "rstream", "upsert"]

@@ -6,6 +6,7 @@
     resumed             which statements of a file that is run have been recorded
     plans/v             versions of the running plan
     batches/n           the plan of micro-batch n, written before it runs: a replay runs the same
+    positions           how far sinks have come in the log; sinks/: answers and differences of those that fail
     commits/n           what batch n came to; the batch has happened when this file is there, and not before
     pieces/, manifests/ state of shards; changes/, side_outputs/: what came out, late and rejected rows
     spark/              Spark's own: offsets of sources
@@ -21,7 +22,7 @@ import json
 import logging
 import pickle
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -67,6 +68,7 @@ class Commit:
     ended: bool = False
     waiting: int = 0  # rows that are not final yet
     live: int = 0  # rows of state and of answers that time may still change
+    unwritten: Sequence[str] = ()  # queries whose files could not be written
 
 
 def checkpoint_uri(place: str) -> str:
@@ -169,8 +171,11 @@ class Checkpoint:
         found: Commit | None = self._read(f"commits/{names[-1]}") if names else None
         return found
 
-    def collect(self, record: Commit, statements: Sequence[int] = ()) -> None:
-        """Throw away what nobody needs after a commit: state that only older commits name, and old batches."""
+    def collect(self, record: Commit, statements: Sequence[int], needs: Callable[[int], bool]) -> None:
+        """Throw away what nobody needs after a commit: state that only older commits name, and old batches.
+
+        `needs` says of which batches somebody has still to get what they gave out.
+        """
         number = record.number
         self.folder.delete(f"batches/{number:09}")
         for done in statements:
@@ -183,23 +188,32 @@ class Checkpoint:
         if older is not None:
             for version in older.versions.values():
                 self.folder.delete(version.manifest)
-        old = self._commit(number - RETAINED_BATCHES)
+        self._forget(number - RETAINED_BATCHES, needs)
+        if number % SWEPT_EVERY == 0:
+            self.sweep(record, needs)
+
+    def _forget(self, number: int, needs: Callable[[int], bool]) -> None:
+        """A batch that has happened long ago, with what it gave out."""
+        old = None if needs(number) else self._commit(number)
         if old is not None:
             for bundle in _emitted(old):
                 self.folder.delete(bundle)
             self.folder.delete(f"commits/{old.number:09}")
-        if number % SWEPT_EVERY == 0:
-            self.sweep(record)
 
-    def sweep(self, record: Commit) -> None:
+    def sweep(self, record: Commit, needs: Callable[[int], bool]) -> None:
         """Throw away what was left behind by tasks and drivers that died, of which no commit knows."""
         before = self._commit(record.number - 1)
         last = [record] if before is None else [before, record]
         used = {bundle for v in record.versions.values() for bundle in read_manifest(self.folder, v).bundles}
         self._sweep("pieces", used | set(record.garbage))
         self._sweep("manifests", {version.manifest for commit in last for version in commit.versions.values()})
+        retained = record.number - RETAINED_BATCHES + 1
+        for number in self.batches():
+            if number < retained:
+                self._forget(number, needs)
         for emitted in ("changes", "side_outputs"):
-            self._sweep(emitted, set(), record.number - RETAINED_BATCHES + 1)
+            kept = (name for name in self.folder.names(emitted) if needs(int(name[:9])))
+            self._sweep(emitted, {f"{emitted}/{name}" for name in kept}, retained)
         self._sweep("plans", set(), record.plan_version)
 
     def _sweep(self, under: str, used: set[str], before: int | None = None) -> None:
@@ -216,17 +230,26 @@ class Checkpoint:
         return found
 
     def _write(self, name: str, content: object) -> None:
-        written = encoded(content)
-        self.folder.write(name, zlib.crc32(written).to_bytes(4, "little") + written)
+        write_record(self.folder, name, content)
 
     def _read(self, name: str) -> Any:
-        try:
-            content = self.folder.read(name)
-        except OSError as error:
-            raise CheckpointError(f"{name} of the checkpoint cannot be read: {error}", RESTORE) from None
-        if zlib.crc32(content[4:]) != int.from_bytes(content[:4], "little"):
-            raise CheckpointError(f"{name} of the checkpoint is damaged", RESTORE)
-        return decoded(content[4:], self.aggregates)
+        return read_record(self.folder, name, self.aggregates)
+
+
+def write_record(folder: Folder, name: str, content: object) -> None:
+    """With a checksum in front."""
+    written = encoded(content)
+    folder.write(name, zlib.crc32(written).to_bytes(4, "little") + written)
+
+
+def read_record(folder: Folder, name: str, aggregates: Mapping[str, UserAggregate] | None = None) -> Any:
+    try:
+        content = folder.read(name)
+    except OSError as error:
+        raise CheckpointError(f"{name} of the checkpoint cannot be read: {error}", RESTORE) from None
+    if zlib.crc32(content[4:]) != int.from_bytes(content[:4], "little"):
+        raise CheckpointError(f"{name} of the checkpoint is damaged", RESTORE)
+    return decoded(content[4:], aggregates)
 
 
 def _emitted(record: Commit) -> set[str]:

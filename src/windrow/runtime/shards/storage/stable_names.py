@@ -23,8 +23,9 @@ def _families() -> dict[str, tuple[ModuleType, ...]]:
     from windrow.catalog import entries
     from windrow.cql import Create
     from windrow.plan import aggregate_class, expressions, nodes, running_nodes, schema, strategy, windows
-    from windrow.runtime import modes, progress, sinks, tables
+    from windrow.runtime import modes, progress, tables
     from windrow.runtime.intake import side_output
+    from windrow.runtime.outputs import sinks
     from windrow.runtime.shards import batch_spec, running_plan, statement_log
     from windrow.runtime.shards.storage import bundles, checkpoint, manifests
     from windrow.runtime.shards.tasks import stage_run

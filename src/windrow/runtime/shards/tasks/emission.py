@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from windrow.batch import Batch, Segment, changelog_to_arrow, empty
 from windrow.runtime.modes import Mode, rows_in_mode
+from windrow.runtime.outputs.sink_folders import FILES
 from windrow.runtime.progress import Progress
 from windrow.runtime.refreshes import answers_at_refreshes, refreshes_to_arrow
 from windrow.runtime.shards.batch_spec import BatchSpec
@@ -39,6 +40,7 @@ class Emission:
         self._segment = segment
         self._progress = progress
         self._is_quiet = is_quiet
+        self.unwritten: list[str] = []  # queries whose files could not be written
 
     def emitted(self, results: Mapping[str, Batch]) -> dict[str, bytes]:
         """Take the results of queries into their answers; what goes to the log, and file sinks are written."""
@@ -55,11 +57,18 @@ class Emission:
             for mode, table in tables.items():
                 if table.num_rows:
                     contents[emitted_name(query.key, mode)] = messages.table_to_bytes(table)
-            if query.sink is not None and query.sink_mode in tables:
-                write_sink(query.sink, tables[query.sink_mode], self._spec.number, self._shard)
+            self._write(query, tables)
             if self._segment is not None and self._segment.end != FOREVER:
                 (answer.tidy_now if self._is_quiet else answer.tidy)(self._segment.end, like)
         return contents
+
+    def _write(self, query: RunningQuery, tables: Mapping[Mode, pa.Table]) -> None:
+        """The file of a query that has files; the log has what cannot be written too."""
+        if query.sink is None or query.sink.name not in FILES or query.sink_mode not in tables:
+            return
+        is_closed = query.key in self._spec.closed_files
+        if is_closed or not write_sink(query.sink, tables[query.sink_mode], self._spec.number, self._shard):
+            self.unwritten.append(query.key)
 
     def _tables(
         self, query: RunningQuery, changes: Batch, answer: AnswerChangelog, like: Batch

@@ -61,6 +61,7 @@ class ShardReport:
     waiting: int = 0  # rows that are not final yet
     live: int = 0  # rows of state and of answers that time may still change
     failures: Mapping[str, Failures] = field(default_factory=dict)  # of aggregates of the user's own
+    unwritten: Sequence[str] = ()  # queries whose files could not be written
 
 
 def message(slot: int, stage: int, body: ExchangedRows) -> Message:

@@ -6,6 +6,7 @@ of every stage what its rows bring for the watermark, whether it has rows for it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -83,7 +84,8 @@ class _Router:
 
     def take(self, source: str, table: pa.Table) -> Iterator[pa.RecordBatch]:
         """One message a shard and stage that gets rows."""
-        intake = Intake(self._plan.streams[source], self._dictionary)
+        all_rows = (SideOutput(most=math.inf) for _ in range(2))  # for sinks; the rows of a batch have a bound
+        intake = Intake(self._plan.streams[source], self._dictionary, *all_rows)
         report = intake.take(table, self._spec.progress.watermark, self._spec.arrival)
         rows = intake.taken().sorted_by_time()
         self._intake[source] = self._intake.get(source, IntakeReport()) + report

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -75,6 +76,7 @@ class _Step:
         emission = Emission(self._spec, self._state, self._stage, self._shard.number, segment, progress, is_quiet)
         emitted = write_bundle(self._spec.folder, f"changes/{self._named()}", emission.emitted(results))
         report = self._saved(progress, run, emitted, self._side_outputs(received))
+        report = replace(report, unwritten=emission.unwritten)
         yield messages.report_message(messages.slots(self._shard.count)[self._shard.number], report)
 
     def _saved(

@@ -5,14 +5,23 @@ from __future__ import annotations
 import pyarrow as pa
 
 from windrow.catalog import Connector
-from windrow.runtime.sink_folders import FILES
-from windrow.runtime.sinks import write_file
+from windrow.runtime.outputs.sinks import write_file
 
 
-def write_sink(sink: Connector, table: pa.Table, batch: int, shard: int) -> None:
-    """What a query emitted in a batch on a shard; sinks that are no files are fed by the driver.
+def write_sink(sink: Connector, table: pa.Table, batch: int, shard: int) -> bool:
+    """What a query emitted in a batch on a shard; whether that could be written. The driver does what is left.
 
     Without rows a file of an attempt that died is taken away: a table's file may have changed since.
     """
-    if sink.name in FILES:
-        write_file(table, str(sink.arguments[0]), f"part-{batch:09}-{shard:03}.{sink.name}", sink.name)
+    try:
+        write_file(table, str(sink.arguments[0]), file_name(sink, batch, shard), sink.name)
+    except Exception:
+        if sink.option("on_error") == "stop":
+            raise
+        return False
+    return True
+
+
+def file_name(sink: Connector, batch: int, shard: int) -> str:
+    """Of what a query emitted in a batch on a shard."""
+    return f"part-{batch:09}-{shard:03}.{sink.name}"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.fs
 
-from windrow.catalog import Catalog, Connector, Entry, QueryEntry, WindowEntry
+from windrow.catalog import Catalog, Connector, Entry, QueryEntry, StreamEntry, WindowEntry
 from windrow.errors import WindrowError
 
 FILES = ("json", "csv", "parquet")  # the connectors that read and write files
@@ -33,10 +33,13 @@ def opened(place: str) -> tuple[pa.fs.FileSystem, str]:
 
 def sinks_of(entry: Entry) -> list[Connector]:
     """Where what an entry gives out goes to."""
-    return [entry.sink] if isinstance(entry, QueryEntry) and entry.sink is not None else []
+    if isinstance(entry, QueryEntry):
+        return [] if entry.sink is None else [entry.sink]
+    sides = (entry.late_sink, entry.rejected_sink) if isinstance(entry, StreamEntry) else ()
+    return [sink for sink in sides if sink is not None]
 
 
-def check_sinks(entry: Entry, catalog: Catalog, own: str | None) -> None:
+def check_folders(entry: Entry, catalog: Catalog, own: str | None) -> None:
     """Refuse file sinks of a new entry that would write into what others have; the folders are there afterwards.
 
     `own` is the folder of the engine itself: of its checkpoint, or of its catalog.

@@ -12,6 +12,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -21,12 +22,13 @@ import pyarrow.csv
 import pyarrow.fs
 import pyarrow.parquet
 
-from windrow.catalog import Connector
+from windrow.catalog import Catalog, Connector, Entry
 from windrow.errors import WindrowError
 from windrow.plan.analysis.keys import chosen_key
 from windrow.plan.nodes import Node
 from windrow.runtime.modes import Mode, default_mode
-from windrow.runtime.sink_folders import opened, parts_in
+from windrow.runtime.outputs.feed import Receiver
+from windrow.runtime.outputs.sink_folders import check_folders, opened, parts_in, sinks_of
 
 Sink = Callable[[pa.Table, int], None]  # a piece of what a query emits, and its number
 
@@ -51,6 +53,27 @@ def sink_form(connector: Connector | None, plan: Node, slide: int | None) -> Sin
     return SinkForm(mode, key)
 
 
+def check_sinks(entry: Entry, catalog: Catalog, own: str | None) -> None:
+    """Refuse sinks of a new entry that cannot be; `own` is the folder of the engine itself."""
+    check_folders(entry, catalog, own)
+    for connector in sinks_of(entry):
+        if connector.name == "python":
+            _function(str(connector.arguments[0]))
+
+
+def receiver_of(connector: Connector, what: str, name: str) -> Receiver:
+    """As the options of the sink say."""
+    return Receiver(what, name, stops=connector.option("on_error") == "stop")
+
+
+def sink_by_batch(connector: Connector, query: str) -> Sink:
+    """The same, with files named by the number of a piece: one that is given again replaces its file."""
+    if connector.name not in _WRITERS:
+        return sink_of(connector, query)
+    place, form = str(connector.arguments[0]), connector.name
+    return lambda table, number: write_file(table, place, f"part-{number:09}.{form}", form)
+
+
 def sink_of(connector: Connector, query: str) -> Sink:
     """A function that takes every piece of what a query emits; files go on after those of an earlier run."""
     if connector.name in _WRITERS:
@@ -58,8 +81,8 @@ def sink_of(connector: Connector, query: str) -> Sink:
     if connector.name == "console":
         return lambda table, number: _print(query, table)
     if connector.name == "python":
-        function = _function(str(connector.arguments[0]))
-        return lambda table, number: function(_labelled(table, query, number))
+        named = str(connector.arguments[0])
+        return lambda table, number: _function(named)(_labelled(table, query, number))  # it may come and go
     assert connector.name == "memory", connector
     return lambda table, number: None  # the answer is kept in memory anyway
 
@@ -72,9 +95,14 @@ def write_file(table: pa.Table, place: str, name: str, form: str) -> None:
             files.delete_file(f"{root}/{name}")
         return
     hidden = f"{root}/.{name}.{os.getpid()}"  # a task that runs twice does not write into itself
-    with files.open_output_stream(hidden) as file:
-        _WRITERS[form](table, file)
-    files.move(hidden, f"{root}/{name}")
+    try:
+        with files.open_output_stream(hidden) as file:
+            _WRITERS[form](table, file)
+        files.move(hidden, f"{root}/{name}")
+    except OSError:
+        with suppress(OSError):  # half a file of a full disk takes room
+            files.delete_file(hidden)
+        raise
 
 
 class _FileSink:

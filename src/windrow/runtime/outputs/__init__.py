@@ -1,0 +1,1 @@
+"""Where what comes out goes: sinks and subscribers, each fed in order and apart from the others."""

@@ -1,0 +1,1 @@
+"""Feeding sinks and subscribers from the log, after the commit."""

@@ -1,0 +1,245 @@
+"""Who gets what a micro-batch gave out once it is committed: sinks and subscribers, each from the log and on its own.
+
+The log keeps what the slowest of them has not had, up to `SET sink_backlog` for each. Then nothing more is kept for it,
+and the answer as of then is written down. When it takes what was kept it gets the difference between that answer and
+the present one, as one piece, and goes on with the batches after. Files are written by the shards themselves; only
+those that a shard could not write come from here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+import pyarrow as pa
+
+from windrow.batch import Dictionary
+from windrow.batch.transport import from_bytes, to_bytes
+from windrow.catalog import QueryEntry, StreamEntry
+from windrow.clock import Clock
+from windrow.runtime.health import Failing
+from windrow.runtime.outputs.differences import AnswerAt, difference
+from windrow.runtime.outputs.feed import LOG, Feed, give_all
+from windrow.runtime.outputs.side_sinks import side_sinks
+from windrow.runtime.outputs.sink_folders import FILES
+from windrow.runtime.outputs.sinks import receiver_of, sink_by_batch, sink_form
+from windrow.runtime.query import Subscriber
+from windrow.runtime.shards.emitted_log import EmittedLog
+from windrow.runtime.shards.feeding.log_feed import (
+    LogFeed,
+    difference_sink,
+    file_pieces,
+    log_bytes,
+    query_pieces,
+    side_pieces,
+    subscriber_feed,
+)
+from windrow.runtime.shards.query import ShardedQuery
+from windrow.runtime.shards.storage.checkpoint import SWEPT_EVERY, Checkpoint, Commit
+from windrow.runtime.shards.storage.sink_records import Position, SinkRecords
+from windrow.runtime.shards.tasks.messages import table_to_bytes
+
+_FILES_OF_FEED = ("answer", "difference")
+
+
+class Publishing:
+    """`backlog` is how many bytes of the log are kept for one who does not take them."""
+
+    def __init__(self, checkpoint: Checkpoint, clock: Clock, backlog: Callable[[], float]) -> None:
+        self._checkpoint, self._clock, self._backlog = checkpoint, clock, backlog
+        self._log = EmittedLog(checkpoint)
+        self._feeds: list[LogFeed] = []
+        self._lock = threading.RLock()
+        self._last = checkpoint.last_commit()
+        self._has_given = False  # something that positions are to be saved for
+        self._records = SinkRecords(checkpoint.folder)
+        self._stored = self._records.positions()
+
+    def add_query(self, entry: QueryEntry, query: ShardedQuery) -> None:
+        """The sink of a query, from the next batch on, or from where it was."""
+        query.on_subscribe = self._subscribe
+        if entry.sink is None or entry.sink.name == "memory":
+            return
+        form = sink_form(entry.sink, query.plan, query.slide)
+        sink = sink_by_batch(entry.sink, entry.name)
+        pieces = query_pieces(self._log, query, form, sink)
+        if entry.sink.name in FILES:
+            pieces, sink = file_pieces(self._log, query, form, entry.sink), difference_sink(entry.sink, entry.name)
+        feed = Feed(receiver_of(entry.sink, "sink", entry.name), self._clock)
+        self._add(LogFeed(query.key, feed, self._begin(query.key), pieces, sink, form, query))
+
+    def add_stream(self, stream: StreamEntry, number: int) -> None:
+        """The sinks of its late and rejected rows; `number` is that of the statement that created it."""
+        for kind, connector in side_sinks(stream):
+            key = f"{kind}/{stream.name.lower()}.{number}"
+            feed = Feed(receiver_of(connector, f"{kind} sink", stream.name), self._clock)
+            sink = sink_by_batch(connector, f"{stream.name} {kind}")
+            self._add(LogFeed(key, feed, self._begin(key), side_pieces(self._log, stream, kind, sink)))
+
+    def drop(self, name: str) -> None:
+        """The feeds of a query or stream."""
+        with self._lock:
+            gone = [feed for feed in self._feeds if feed.feed.receiver.name.lower() == name.lower()]
+            self._feeds = [feed for feed in self._feeds if feed not in gone]
+            for feed in gone:
+                self._forget_answer(feed)
+
+    def forget_strangers(self) -> None:
+        """Remove what was written for those who are not there any more."""
+        self._records.keep_only({_file_of(feed, what) for feed in self._feeds for what in _FILES_OF_FEED})
+
+    def _subscribe(self, query: ShardedQuery, subscriber: Subscriber) -> None:
+        with self._lock:
+            self._feeds.append(subscriber_feed(self._log, query, subscriber, self._clock, self._last_number))
+
+    def _begin(self, key: str) -> Position:
+        return self._stored.get(key, Position(self._last_number))
+
+    def _add(self, feed: LogFeed) -> None:
+        with self._lock:
+            self._feeds.append(feed)
+            for record in self._pending(feed):
+                feed.waiting[record.number] = log_bytes(record)
+
+    @property
+    def _last_number(self) -> int:
+        return -1 if self._last is None else self._last.number
+
+    @property
+    def closed_files(self) -> tuple[str, ...]:
+        """Queries whose files shards are not to write: their sinks get the difference when they work again."""
+        feeds = (feed for feed in self._feeds if feed.position.kept_until is not None and feed.query is not None)
+        return tuple(feed.key for feed in feeds)
+
+    def needs(self, batch: int) -> bool:
+        """Whether somebody has still to get what a batch gave out."""
+        return any(feed.needs(batch) for feed in list(self._feeds))
+
+    def publish(self, record: Commit) -> None:
+        """Hand over what a committed batch gave out; one who fails keeps nobody else from it."""
+        with self._lock:
+            self._last = record
+            for feed in self._feeds:
+                if feed.position.kept_until is None:
+                    feed.waiting[record.number] = log_bytes(record)
+            self._deliver_all(now=record.ended)
+            if record.number % SWEPT_EVERY == 0:
+                self._save()
+
+    def retry(self) -> None:
+        """Hand over what waits to those whose pause is over."""
+        with self._lock:
+            self._deliver_all(now=False)
+
+    def health(self) -> list[Failing]:
+        return [found for feed in list(self._feeds) if (found := feed.feed.health(_behind(feed))) is not None]
+
+    def _deliver_all(self, now: bool) -> None:
+        try:
+            give_all([partial(self._deliver, feed, now) for feed in self._feeds])
+        finally:
+            if self._has_given:
+                self._save()
+
+    def _deliver(self, feed: LogFeed, now: bool) -> None:
+        due = feed.feed.is_due or (now and not feed.feed.is_aside)
+        if due and self._give_owed(feed) and self._give_pending(feed) and feed.position.kept_until is not None:
+            self._reopen(feed)
+        if feed.position.kept_until is None and sum(feed.waiting.values()) > self._backlog():
+            self._close(feed)
+        if feed.feed.is_aside:
+            feed.waiting.clear()
+
+    def _give_pending(self, feed: LogFeed) -> bool:
+        for record in self._pending(feed):
+            hand_over = feed.pieces(record)
+            if hand_over is not None and not feed.feed.give(hand_over):
+                return False
+            self._has_given = self._has_given or (hand_over is not None and feed.is_durable)
+            feed.position = feed.position._replace(had=record.number)
+            feed.waiting.pop(record.number, None)
+        return True
+
+    def _pending(self, feed: LogFeed) -> Iterable[Commit]:
+        """What is kept for him and he has not had."""
+        had, until = feed.position.had, feed.position.kept_until
+        last = self._last_number if until is None else until
+        if had >= last:
+            return ()
+        if self._last is not None and had == last - 1 and last == self._last.number:
+            return (self._last,)
+        return self._recorded(had, last)
+
+    def _recorded(self, after: int, last: int) -> Iterator[Commit]:
+        for record in self._checkpoint.commits(after):
+            if record.number > last:
+                return
+            yield record
+
+    def _close(self, feed: LogFeed) -> None:
+        """Keep nothing more for him but the answer as it is now."""
+        then = 0
+        if feed.query is not None:
+            answer = feed.query.answer_now()
+            self._records.write(_file_of(feed, "answer"), to_bytes(answer.rows))
+            then = answer.instant
+        feed.position = feed.position._replace(kept_until=self._last_number, then=then)
+        receiver = feed.feed.receiver
+        LOG.warning("%s of %s: more waits than sink_backlog, nothing more is kept", receiver.what, receiver.name)
+        self._save()
+
+    def _reopen(self, feed: LogFeed) -> None:
+        """What he has not had is made up for by the difference, which is written down before it is given."""
+        number = self._last_number
+        owes = None
+        if feed.query is not None and feed.form is not None and number > feed.position.had:
+            table = self._difference(feed, feed.query)
+            if table.num_rows:
+                self._records.write(_file_of(feed, "difference"), table_to_bytes(table))
+                owes = number
+        if feed.query is None:
+            receiver, kept = feed.feed.receiver, feed.position.kept_until
+            LOG.warning("%s of %s has missed batches %s to %s", receiver.what, receiver.name, kept, number)
+        feed.position = Position(number, owes=owes)
+        self._save()
+        if self._give_owed(feed):
+            self._forget_answer(feed)
+
+    def _difference(self, feed: LogFeed, query: ShardedQuery) -> pa.Table:
+        assert feed.form is not None
+        content, columns = self._records.read(_file_of(feed, "answer")), query.plan.schema
+        had = AnswerAt(from_bytes(content, columns.types, Dictionary()), feed.position.then)
+        return difference(had, query.answer_now(), feed.form, columns, query.slide)
+
+    def _give_owed(self, feed: LogFeed) -> bool:
+        owes = feed.position.owes
+        if owes is None or feed.sink is None:
+            return True
+        table = pa.ipc.open_stream(self._records.read(_file_of(feed, "difference"))).read_all()
+        if not feed.feed.give(partial(feed.sink, table, owes)):
+            return False
+        feed.position = feed.position._replace(owes=None)
+        return True
+
+    def _forget_answer(self, feed: LogFeed) -> None:
+        for what in _FILES_OF_FEED:
+            self._records.delete(_file_of(feed, what))
+
+    def _save(self) -> None:
+        durable = (feed for feed in self._feeds if feed.is_durable)
+        self._has_given = False
+        self._records.save_positions({feed.key: feed.position for feed in durable})
+
+
+def _file_of(feed: LogFeed, what: str) -> str:
+    """Names of queries may be anything, names of files may not."""
+    return f"{hashlib.sha256(feed.key.encode()).hexdigest()[:16]}.{what}"
+
+
+def _behind(feed: LogFeed) -> str:
+    if feed.position.kept_until is not None:
+        then = "then the difference" if feed.query is not None else "newer rows are lost"
+        return f"more waits than SET sink_backlog allows: when it works again it gets what was kept, {then}"
+    return f"it gets the {len(feed.waiting)} batches that wait when it works again"
