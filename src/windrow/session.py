@@ -138,13 +138,7 @@ class Session:
         duplicate_sensitive: bool = True,
         vectorized: bool = False,
     ) -> None:
-        """Make an aggregate of your own known to CQL.
-
-        `functions` has initial(), add(state, *values), merge(state, other), finish(state) and, when a part that was
-        merged can be taken away again, subtract(state, part). They return new states and leave old ones as they are.
-        `kind` is distributive, algebraic or holistic; a holistic aggregate may do without merge.
-        A checkpoint keeps the functions: to register them again when it is taken up is right and changes nothing.
-        """
+        """Make an aggregate of your own known to CQL, as `Engine.register_aggregate` says."""
         if kind not in (known.value for known in AggregateClass):
             raise WindrowError(f"{kind!r} is not a class of aggregates", "distributive, algebraic and holistic are")
         functions = functions() if isinstance(functions, type) else functions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -12,21 +12,18 @@ from windrow.batch.column import Column
 from windrow.numbers.group_events import GroupEvents
 from windrow.numbers.in_order import in_order, ranks_of
 from windrow.numbers.ordered_values import EntryWords, OrderedValues, Ranks
-from windrow.state.snapshot import Piece, Snapshot
+from windrow.state.snapshot import Part, Parts
 
 
-class InOrder:
+class InOrder(Parts):
     """Values of groups in order, asked for the elements at a fraction of their number."""
 
     def __init__(self, fraction: tuple[int, int]) -> None:
         self._trees = OrderedValues()
         self._fractions = np.array([fraction], np.int64)
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        return self._trees.snapshot(known)
-
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        self._trees.restore(pieces)
+    def parts(self) -> Mapping[str, Part]:
+        return {"trees": self._trees}
 
     def clear(self, ids: Int64s) -> None:
         self._trees.clear(ids)

@@ -11,7 +11,6 @@ them never changes, so a tree stays sorted while its dictionary grows. A second 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 from windrow.batch.arrays import Int64s, grown
 from windrow.batch.compiled import compiled
 from windrow.numbers.group_events import GroupEvents
-from windrow.state.snapshot import Piece, Snapshot
+from windrow.state.snapshot import OnePiece, Piece, copied
 
 _NONE = 0  # node 0 is no node
 _DEEPEST = 512
@@ -62,14 +61,13 @@ class Trees(NamedTuple):
     path: Int64s
 
 
-class OrderedValues:
+class OrderedValues(OnePiece):
     """Multisets of (value, second word, third word), one a group."""
 
     def __init__(self) -> None:
         self.roots: Int64s = np.zeros(0, np.int64)
         self.nodes: Int64s = np.zeros((64, _FIELDS), np.int64)
         self.tally: Int64s = np.array([1, 0], np.int64)  # nodes taken (node 0 among them), empty nodes
-        self._sweeps = 0
 
     def sweep(self, events: GroupEvents, words: EntryWords, ranks: Ranks, fractions: Int64s) -> tuple[Int64s, Int64s]:
         """Go through events; the values found after each last one of an instant, and how many the group then has.
@@ -89,13 +87,13 @@ class OrderedValues:
 
     def reserve(self, groups: int, values: int) -> None:
         """Room for groups, and for this many more values; called once a step, before anything is changed."""
-        self._sweeps += 1
+        self._changes += 1
         self.roots = grown(self.roots, groups)
         self.nodes = grown(self.nodes, int(self.tally[0]) + values)
 
     def clear(self, groups: Int64s) -> None:
         """Let go of whole groups; their nodes are empty from now on."""
-        self._sweeps += 1
+        self._changes += 1
         self.tally[1] += _filled(self.roots[groups], self.nodes)
         self.roots[groups] = _NONE
 
@@ -106,20 +104,12 @@ class OrderedValues:
             self._rebuild(ranks)
         return due
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        name = str(self._sweeps)
-        if name in known:
-            return Snapshot((name,))
-        nodes = self.nodes[: self.tally[0]].copy()
-        return Snapshot(
-            (name,), {name: Piece({"roots": self.roots.copy(), "nodes": nodes, "tally": self.tally.copy()})}
-        )
+    def _piece(self) -> Piece:
+        return Piece(copied({"roots": self.roots, "nodes": self.nodes[: self.tally[0]], "tally": self.tally}))
 
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        for name, piece in pieces.items():
-            self.roots, self.nodes = piece.arrays["roots"].copy(), piece.arrays["nodes"].copy()
-            self.tally = piece.arrays["tally"].copy()
-            self._sweeps = int(name)
+    def _read(self, piece: Piece) -> None:
+        arrays = copied(piece.arrays)
+        self.roots, self.nodes, self.tally = arrays["roots"], arrays["nodes"], arrays["tally"]
 
     def _rebuild(self, ranks: Ranks) -> None:
         old, roots = self.nodes, self.roots

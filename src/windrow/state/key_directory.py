@@ -6,7 +6,7 @@ then used again. Costs one hash a row.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,15 +15,14 @@ from windrow.batch.batch import inserts
 from windrow.batch.column import Column
 from windrow.batch.key_table import ABSENT, KeyTable
 from windrow.batch.words import words_of
-from windrow.state.snapshot import Piece, Snapshot
+from windrow.state.snapshot import OnePiece, Piece
 from windrow.state.stored_columns import StoredColumns
 
 
-class KeyDirectory:
+class KeyDirectory(OnePiece):
     def __init__(self) -> None:
         self._table = KeyTable()
         self._columns = StoredColumns()
-        self._changes = 0
 
     def __len__(self) -> int:
         return len(self._table)
@@ -62,19 +61,14 @@ class KeyDirectory:
     def known(self) -> Int64s:
         return self._table.known()
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        name = str(self._changes)
-        if name in known:
-            return Snapshot((name,))
+    def _piece(self) -> Piece:
         ids = self._table.known()
         rows = inserts(self._columns.take(ids), np.zeros(len(ids), np.int64))
-        return Snapshot((name,), {name: Piece({"ids": ids, "words": self._table.words(ids)}, rows)})
+        return Piece({"ids": ids, "words": self._table.words(ids)}, rows)
 
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        for name, piece in pieces.items():
-            assert piece.rows is not None
-            ids = piece.arrays["ids"]
-            self._changes = int(name)
-            if len(ids):
-                self._table.restore(ids, piece.arrays["words"].astype(np.uint64))
-                self._columns.put(ids, piece.rows.columns, self._table.capacity)
+    def _read(self, piece: Piece) -> None:
+        assert piece.rows is not None
+        ids = piece.arrays["ids"]
+        if len(ids):
+            self._table.restore(ids, piece.arrays["words"].astype(np.uint64))
+            self._columns.put(ids, piece.rows.columns, self._table.capacity)

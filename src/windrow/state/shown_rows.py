@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-
 import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s, grown
 from windrow.batch.batch import inserts
 from windrow.batch.column import Column
-from windrow.state.snapshot import Piece, Snapshot
+from windrow.state.snapshot import OnePiece, Piece
 from windrow.state.stored_columns import StoredColumns
 
 
-class ShownRows:
+class ShownRows(OnePiece):
     """Rows by the id of their key; ids without a row read as nothing."""
 
     def __init__(self) -> None:
         self._present: Bools = np.zeros(0, np.bool_)
         self._columns = StoredColumns()
-        self._changes = 0
 
     def look_up(self, ids: Int64s, like: tuple[Column, ...]) -> tuple[Bools, tuple[Column, ...]]:
         """Whether each id shows a row, and the rows; where there is none the values mean nothing."""
@@ -45,21 +42,16 @@ class ShownRows:
         self._present[ids] = False
         self._changes += 1
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        name = str(self._changes)
-        if name in known:
-            return Snapshot((name,))
+    def _piece(self) -> Piece:
         ids = np.flatnonzero(self._present)
         rows = inserts(self._columns.take(ids), np.zeros(len(ids), np.int64))
-        return Snapshot((name,), {name: Piece({"ids": ids}, rows)})
+        return Piece({"ids": ids}, rows)
 
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        for name, piece in pieces.items():
-            ids = piece.arrays["ids"]
-            if len(ids):
-                assert piece.rows is not None
-                self.replace(ids, np.ones(len(ids), np.bool_), piece.rows.columns)
-            self._changes = int(name)
+    def _read(self, piece: Piece) -> None:
+        ids = piece.arrays["ids"]
+        if len(ids):
+            assert piece.rows is not None
+            self.replace(ids, np.ones(len(ids), np.bool_), piece.rows.columns)
 
     def _reserve(self, ids: Int64s, columns: tuple[Column, ...]) -> None:
         highest = int(ids.max()) + 1 if len(ids) else 0

@@ -43,6 +43,33 @@ class Part(Protocol):
         ...
 
 
+class OnePiece:
+    """A part that is written as a whole when it has changed: who changes it counts `_changes` up."""
+
+    _changes = 0
+
+    def snapshot(self, known: Container[str]) -> Snapshot:
+        name = str(self._changes)
+        return Snapshot((name,), {} if name in known else {name: self._piece()})
+
+    def restore(self, pieces: Mapping[str, Piece]) -> None:
+        for name, piece in pieces.items():
+            self._read(piece)
+            self._changes = int(name)
+
+    def _piece(self) -> Piece:
+        """All there is, in arrays and rows that nobody changes any more."""
+        raise NotImplementedError
+
+    def _read(self, piece: Piece) -> None:
+        """Become what a piece says; called on a fresh object."""
+        raise NotImplementedError
+
+
+def copied(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    return {name: array.copy() for name, array in arrays.items()}
+
+
 class Parts:
     """A state made of named parts."""
 

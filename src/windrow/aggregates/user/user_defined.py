@@ -13,7 +13,7 @@ Rows with a null among the arguments are skipped.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ from windrow.errors import AggregateError
 from windrow.numbers.group_events import GroupEvents
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Part, Parts, Piece, Snapshot
+from windrow.state.snapshot import OnePiece, Part, Parts, Piece
 from windrow.types import BIGINT, Type
 
 
@@ -162,37 +162,31 @@ class Subtracting(Parts):
         return {"states": self._states, "counts": self._counts}
 
 
-class _StoredStates:
+class _StoredStates(OnePiece):
     """The states of groups; a user's objects are pickled in a snapshot."""
 
     def __init__(self, functions: UserFunctions) -> None:
         self._states = functions.absent(0)
-        self._steps = 0
 
     def read(self, groups: Int64s) -> States:
         self._states = self._states.grown_to(int(groups.max()) + 1 if len(groups) else 0)
         return self._states.take(groups)
 
     def write(self, groups: Int64s, states: States) -> None:
-        self._steps += 1
+        self._changes += 1
         self._states = self._states.put(groups, states)
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        name = str(self._steps)
-        if name in known:
-            return Snapshot((name,))
+    def _piece(self) -> Piece:
         columns = {str(place): packed(column) for place, column in enumerate(self._states.columns)}
         objects = np.array([column.dtype == object for column in self._states.columns], np.bool_)
-        return Snapshot((name,), {name: Piece({"status": self._states.status.copy(), "objects": objects, **columns})})
+        return Piece({"status": self._states.status.copy(), "objects": objects, **columns})
 
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        for name, piece in pieces.items():
-            self._steps = int(name)
-            columns = tuple(
-                unpacked(piece.arrays[str(place)], bool(is_packed))
-                for place, is_packed in enumerate(piece.arrays["objects"])
-            )
-            self._states = States(piece.arrays["status"].copy(), columns)
+    def _read(self, piece: Piece) -> None:
+        columns = tuple(
+            unpacked(piece.arrays[str(place)], bool(is_packed))
+            for place, is_packed in enumerate(piece.arrays["objects"])
+        )
+        self._states = States(piece.arrays["status"].copy(), columns)
 
 
 def packed(column: Array) -> Array:

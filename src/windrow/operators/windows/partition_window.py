@@ -11,7 +11,7 @@ row; a value of k that has once been seen is never forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from windrow.batch.compiled import compiled
 from windrow.operators.operator import Predicate
 from windrow.state.arena import RowArena
 from windrow.state.key_directory import KeyDirectory
-from windrow.state.snapshot import Part, Parts, Piece, Snapshot
+from windrow.state.snapshot import OnePiece, Part, Parts, Piece
 from windrow.units import FOREVER
 
 _NONE = 0  # slots are kept as slot + 1
@@ -50,7 +50,7 @@ class _Links(NamedTuple):
     behind: Int64s
 
 
-class Lines:
+class Lines(OnePiece):
     """Rows of each key, in the order in which they came: first those that have entered, then those that wait."""
 
     def __init__(self) -> None:
@@ -61,14 +61,13 @@ class Lines:
         self._waiters: Int64s = np.zeros(0, np.int64)
         self._inside: Int64s = np.zeros(0, np.int64)
         self._behind: Int64s = np.zeros(0, np.int64)
-        self._steps = 0
 
     def __len__(self) -> int:
         return len(self._arena)
 
     def push(self, keys: Int64s, rows: Batch, longest: int, slide: int, capacity: int) -> Moves:
         """New rows join their lines; each `slide`-th of a key lets in those that wait, and all but `longest` out."""
-        self._steps += 1
+        self._changes += 1
         slots = self._arena.insert(keys, rows, 0)
         for name in ("_front", "_back", "_waiting", "_waiters", "_inside"):
             setattr(self, name, grown(getattr(self, name), capacity))
@@ -85,28 +84,22 @@ class Lines:
 
     def forget(self, keys: Int64s) -> None:
         """No row of these keys will come any more: nothing has to leave."""
-        self._steps += 1
+        self._changes += 1
         self._arena.remove(_standing(keys, self._front, self._behind, len(self._arena)))
         for array in (self._front, self._back, self._waiting, self._waiters, self._inside):
             array[keys] = _NONE
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        name = str(self._steps)
-        if name in known:
-            return Snapshot((name,))
+    def _piece(self) -> Piece:
         slots, waits = np.empty(len(self._arena), np.int64), np.zeros(len(self._arena), np.bool_)
         _in_line(self._front, self._waiting, self._behind, slots, waits)
-        arrays = {"keys": self._arena.key[slots], "waits": waits, "steps": np.array([self._steps])}
-        return Snapshot((name,), {name: Piece(arrays, self._arena.take(slots))})
+        return Piece({"keys": self._arena.key[slots], "waits": waits}, self._arena.take(slots))
 
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        for piece in pieces.values():
-            keys, waits = piece.arrays["keys"], piece.arrays["waits"]
-            if len(keys):
-                assert piece.rows is not None
-                for part, slide in ((~waits, 1), (waits, len(keys) + 1)):
-                    self.push(keys[part], piece.rows.take(part), len(keys), slide, int(keys.max()) + 1)
-            self._steps = int(piece.arrays["steps"][0])
+    def _read(self, piece: Piece) -> None:
+        keys, waits = piece.arrays["keys"], piece.arrays["waits"]
+        if len(keys):
+            assert piece.rows is not None
+            for part, slide in ((~waits, 1), (waits, len(keys) + 1)):
+                self.push(keys[part], piece.rows.take(part), len(keys), slide, int(keys.max()) + 1)
 
 
 def _places(slots: Int64s, among: Int64s) -> Int64s:

@@ -16,14 +16,13 @@ rounded to leaves, and what is found is compared with its true ends. For suffix 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from windrow.batch.arrays import Int64s, grown
 from windrow.batch.compiled import compiled
-from windrow.state.snapshot import Piece, Snapshot
+from windrow.state.snapshot import OnePiece, Piece
 from windrow.synopses.positions.elements import EMPTY
 
 _LOWEST = -(2**63)
@@ -44,13 +43,12 @@ class Forest(NamedTuple):
     tally: Int64s
 
 
-class CollectiveExtremes:
+class CollectiveExtremes(OnePiece):
     """CI-MAX over integers in the order of values; CI-MIN with `largest` false."""
 
     def __init__(self, largest: bool = True) -> None:
         self.largest = largest
         self._clear(EMPTY)
-        self._number = 0
 
     def _clear(self, edges: Int64s) -> None:
         """Nothing is kept, under leaves with other edges."""
@@ -75,7 +73,7 @@ class CollectiveExtremes:
 
     def insert(self, group: Int64s, time: Int64s, value: Int64s) -> None:
         """Elements in the order of time; values as integers in their order (`batch.column.order_of`)."""
-        self._number += 1
+        self._changes += 1
         values = value if self.largest else ~value
         for start in range(0, len(group), _CHUNK):
             part = slice(start, start + _CHUNK)
@@ -91,11 +89,11 @@ class CollectiveExtremes:
         return np.sort(result[:count])
 
     def expire_until(self, time: int) -> None:
-        self._number += 1
+        self._changes += 1
         _expire(time, self.groups, self.forest)
 
     def forget(self, group: Int64s) -> None:
-        self._number += 1
+        self._changes += 1
         _forget(group, self.groups, self.forest)
 
     def _insert(self, group: Int64s, time: Int64s, value: Int64s) -> None:
@@ -130,20 +128,15 @@ class CollectiveExtremes:
         rows = rows[np.argsort(rows[:, 1], kind="stable")]
         return tuple(np.ascontiguousarray(rows[:, n]) for n in range(3))  # type: ignore[return-value]
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        name = str(self._number)
-        if name in known:
-            return Snapshot((name,))
+    def _piece(self) -> Piece:
         group, time, value = self._alive()
-        return Snapshot((name,), {name: Piece({"group": group, "time": time, "value": value})})
+        return Piece({"group": group, "time": time, "value": value})
 
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        ((name, piece),) = pieces.items()
+    def _read(self, piece: Piece) -> None:
         group, time, value = (piece.arrays[key] for key in ("group", "time", "value"))
         for start in range(0, len(group), _CHUNK):
             part = slice(start, start + _CHUNK)
             self._insert(group[part], time[part], value[part])
-        self._number = int(name)
 
 
 @compiled

@@ -22,14 +22,12 @@ For suffix windows of time. `collective` checks candidates and gives exact answe
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-
 import numpy as np
 
 from windrow.batch.arrays import Array, Int64s, grown
 from windrow.batch.compiled import compiled
 from windrow.errors import WindrowError
-from windrow.state.snapshot import Piece, Snapshot
+from windrow.state.snapshot import OnePiece, Piece, copied
 from windrow.synopses.collective.level_heaps import ABSENT, LevelHeaps, forget, newer, set_time
 from windrow.synopses.positions.elements import EMPTY
 
@@ -37,7 +35,7 @@ _NEWEST = 1  # heaps before the first level: one of the newest elements, whateve
 LARGEST = 2**62  # of sums, so that distances do not overflow
 
 
-class CollectiveIndex:
+class CollectiveIndex(OnePiece):
     """Groups by how much they have had since; `p` levels of each size."""
 
     def __init__(self, p: int = 4) -> None:
@@ -49,7 +47,6 @@ class CollectiveIndex:
         self.time: Int64s = np.zeros((_NEWEST, 0), np.int64)  # theirs, in the same order
         self.place: Int64s = np.full((_NEWEST, 0), ABSENT)  # of a group in the heap of a level
         self.used: Int64s = np.zeros(_NEWEST, np.int64)
-        self._number = 0
 
     @property
     def nbytes(self) -> int:
@@ -68,7 +65,7 @@ class CollectiveIndex:
             raise WindrowError(
                 "a sum of negative values has no collective index", "use a running synopsis for each group"
             )
-        self._number += 1
+        self._changes += 1
         self._reserve(group, weights)
         _insert(group, time, weights, self.p, self.length, self.heaps)
 
@@ -92,7 +89,7 @@ class CollectiveIndex:
 
     def forget(self, group: Int64s) -> None:
         """Let go of groups, so that their numbers may be given to others."""
-        self._number += 1
+        self._changes += 1
         forget(group, self.heaps)
         self.length[group] = 0
 
@@ -111,16 +108,12 @@ class CollectiveIndex:
             self.place = _enlarged(self.place, shape, ABSENT)
             self.used = np.append(self.used, np.zeros(shape[0] - len(self.used), np.int64))
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        name = str(self._number)
-        if name in known:
-            return Snapshot((name,))
+    def _piece(self) -> Piece:
         arrays = {"length": self.length, "heap": self.heap, "time": self.time, "place": self.place, "used": self.used}
-        return Snapshot((name,), {name: Piece({key: array.copy() for key, array in arrays.items()})})
+        return Piece(copied(arrays))
 
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        ((name, piece),) = pieces.items()
-        self._number, arrays = int(name), {key: array.copy() for key, array in piece.arrays.items()}
+    def _read(self, piece: Piece) -> None:
+        arrays = copied(piece.arrays)
         self.length, self.heap, self.time = arrays["length"], arrays["heap"], arrays["time"]
         self.place, self.used = arrays["place"], arrays["used"]
 

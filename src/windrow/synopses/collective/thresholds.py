@@ -90,7 +90,7 @@ class WeightIndex(Parts):
         return {"index": self._index, "given up": self._given_up}
 
 
-class ExtremeIndex:
+class ExtremeIndex(Parts):
     """CI-MAX, or CI-MIN with `largest` false, of whole numbers."""
 
     def __init__(self, largest: bool) -> None:
@@ -115,8 +115,5 @@ class ExtremeIndex:
     def forget(self, group: Int64s) -> None:
         self._index.forget(group[group < len(self._index.groups)])
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        return self._index.snapshot(known)
-
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        self._index.restore(pieces)
+    def parts(self) -> Mapping[str, Part]:
+        return {"index": self._index}

@@ -2,8 +2,8 @@
 
 A synopsis says which rows it keeps of a ring, how they are made when elements come, and how a span of positions is
 answered from them. All three are compiled loops over all groups at once. Each kind has loops of its own, though they
-read alike: Numba specialises a loop on the step that is inlined into it, and one that gets its step as an argument pays
-for a call per element.
+read alike: a loop that gets its step as an argument pays for a call per element, and one that is made for a step by a
+function is never found on disk again, so that every process compiles it anew.
 """
 
 from __future__ import annotations

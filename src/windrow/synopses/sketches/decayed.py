@@ -6,7 +6,7 @@ and count at its newest element are kept, whatever the length of the stream. The
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from windrow.batch.arrays import Floats, Int64s
 from windrow.batch.compiled import compiled
 from windrow.errors import WindrowError
 from windrow.state.keyed_arrays import KeyedArrays
-from windrow.state.snapshot import Piece, Snapshot
+from windrow.state.snapshot import Part, Parts
 
 
 class DecayedValues(NamedTuple):
@@ -34,7 +34,7 @@ class Totals(NamedTuple):
     time: Int64s
 
 
-class Decayed:
+class Decayed(Parts):
     """Decayed aggregates of groups; the half-life is in ticks."""
 
     def __init__(self, half_life: int) -> None:
@@ -63,11 +63,8 @@ class Decayed:
     def _totals(self) -> Totals:
         return Totals(self._groups["sum"], self._groups["count"], self._groups["time"])
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        return self._groups.snapshot(known)
-
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        self._groups.restore(pieces)
+    def parts(self) -> Mapping[str, Part]:
+        return {"groups": self._groups}
 
 
 @compiled

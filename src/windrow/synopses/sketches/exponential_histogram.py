@@ -12,7 +12,6 @@ sizes together. Times decayed by a power of the age are summed bucket by bucket,
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ import numpy as np
 from windrow.batch.arrays import Floats, Int64s, grown
 from windrow.batch.compiled import compiled
 from windrow.errors import WindrowError
-from windrow.state.snapshot import Piece, Snapshot
+from windrow.state.snapshot import OnePiece, Piece, copied
 from windrow.synopses.positions.elements import EMPTY
 
 _MOST = 2**62
@@ -44,7 +43,7 @@ class Buckets(NamedTuple):
     held: Int64s
 
 
-class ExponentialHistogram:
+class ExponentialHistogram(OnePiece):
     """COUNT and SUM of each group within `error`, relative."""
 
     def __init__(self, error: float) -> None:
@@ -58,7 +57,6 @@ class ExponentialHistogram:
         self.start: Int64s = np.zeros((0, 1), np.int64)
         self.count: Int64s = np.zeros((0, 1), np.int64)
         self._total: Int64s = EMPTY
-        self._number = 0
 
     @property
     def nbytes(self) -> int:
@@ -71,17 +69,17 @@ class ExponentialHistogram:
         weights = np.ones(len(group), np.int64) if weight is None else weight
         if int(weights.min()) < 0:
             raise WindrowError("negative values are not summed within an error", "write SUM for the exact sum")
-        self._number += 1
+        self._changes += 1
         self._reserve(group, weights)
         _insert(group, time, weights, self._buckets)
 
     def expire_until(self, time: int) -> None:
         """Windows that begin before `time` are not asked for any more."""
-        self._number += 1
+        self._changes += 1
         _expire(time, self._buckets, self._total)
 
     def forget(self, group: Int64s) -> None:
-        self._number += 1
+        self._changes += 1
         self.count[group] = 0
         self._total[group] = 0
 
@@ -117,16 +115,12 @@ class ExponentialHistogram:
             times[:held, :width], start[:held, :width], count[:held, :width] = self.times, self.start, self.count
             self.times, self.start, self.count = times, start, count
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        name = str(self._number)
-        if name in known:
-            return Snapshot((name,))
+    def _piece(self) -> Piece:
         arrays = {"times": self.times, "start": self.start, "count": self.count, "total": self._total}
-        return Snapshot((name,), {name: Piece({key: array.copy() for key, array in arrays.items()})})
+        return Piece(copied(arrays))
 
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        ((name, piece),) = pieces.items()
-        self._number, arrays = int(name), {key: array.copy() for key, array in piece.arrays.items()}
+    def _read(self, piece: Piece) -> None:
+        arrays = copied(piece.arrays)
         self.times, self.start, self.count, self._total = (arrays[k] for k in ("times", "start", "count", "total"))
 
 

@@ -99,7 +99,7 @@ class DecayedKind(enum.Enum):
     AVERAGE = "average"
 
 
-class DecayedSketch:
+class DecayedSketch(Parts):
     """A sum, a count or an average of values that count half after every half-life; null where there are none."""
 
     def __init__(self, half_life: int, which: DecayedKind) -> None:
@@ -132,8 +132,5 @@ class DecayedSketch:
     def forget(self, group: Int64s) -> None:
         self._groups.forget(group)
 
-    def snapshot(self, known: Container[str]) -> Snapshot:
-        return self._groups.snapshot(known)
-
-    def restore(self, pieces: Mapping[str, Piece]) -> None:
-        self._groups.restore(pieces)
+    def parts(self) -> Mapping[str, Part]:
+        return {"groups": self._groups}
