@@ -74,7 +74,7 @@ def _written(engine: SparkEngine, folder: Path) -> Path:
 def _conclude(console: Console, engine: SparkEngine, seconds: float, folder: Path) -> None:
     status, shared = engine.status(), engine.sharing()
     rows = sum(stream["rows"] for stream in status["streams"].values())
-    dearest = ", ".join(f"{one['operator'].split()[0]} {one['seconds']:.1f} s" for one in status["totals"][:4])
+    dearest = ", ".join(f"{one['operator']} {one['seconds']:.1f} s" for one in status["totals"][:4])
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_row(
         Text("shared", style="bold"),

@@ -126,7 +126,7 @@ def _file(slots: Int64s, exp: Int64s, width: int, partitions: Int64s, following:
 
 @compiled
 def _take_out(slots: Int64s, exp: Int64s, width: int, partitions: Int64s, following: Int64s, previous: Int64s) -> None:
-    # Written out here and in `hash_on_row_key`, `chains`: one function for all, called for each slot, costs 3 to 5 times as much.
+    # As in `hash_on_row_key`, `chains`: one function for all, called for each slot, costs 3 to 5 times as much.
     mask = len(partitions) - 1
     for slot in slots:
         after, before = following[slot], previous[slot]

@@ -110,7 +110,7 @@ def _meet(
 
 @compiled
 def _unchain(slots: Int64s, row: Int64s, heads: Int64s, following: Int64s, previous: Int64s) -> None:
-    # Written out here and in `calendar_queue`, `chains`: one function for all, called for each slot, costs 3 to 5 times as much.
+    # As in `calendar_queue`, `chains`: one function for all, called for each slot, costs 3 to 5 times as much.
     for slot in slots:
         after, before = following[slot], previous[slot]
         if after != _NONE:

@@ -70,5 +70,5 @@ def test_queries_that_start_later(shards: int, indexed: bool, tmp_path: Path, mo
 
 def kept(engine: ShardsInProcess) -> Counter[str]:
     """How many synopses of each kind there are on the first shard."""
-    labels = (one["operator"].split()[0] for one in engine.status()["operators"] if one["shard"] == 0)
+    labels = (one["operator"] for one in engine.status()["operators"] if one["shard"] == 0)
     return Counter(label for label in labels if label.startswith("Maintain"))

@@ -203,7 +203,7 @@ def test_listeners_of_spark_see_what_operators_do(spark: SparkSession, tmp_path:
     told = [operator for operators in seen.values() for operator in operators]
     assert sorted(told, key=str) == sorted(engine.status()["operators"], key=str)
     assert sum(operator["state_bytes"] for operator in told) > 0
-    assert sum(operator["rows_in"] for operator in told if "GroupBy" in operator["operator"]) == 2
+    assert sum(operator["rows_in"] for operator in told if operator["operator"] == "GroupBy") == 2
     engine.close()
 
 

@@ -24,21 +24,22 @@ class Accounts:
     """Sums over shards and micro-batches, by operator."""
 
     def __init__(self) -> None:
-        self._totals: dict[str, OperatorTotals] = {}
+        self._totals: dict[tuple[str, str], OperatorTotals] = {}
         self.most_state_bytes = 0
 
     def add(self, metrics: Iterable[Metric], state_bytes: int) -> None:
         self.most_state_bytes = max(self.most_state_bytes, state_bytes)
         for metric in metrics:
-            had = self._totals.get(metric.operator, OperatorTotals())
-            self._totals[metric.operator] = OperatorTotals(
+            operator = metric.operator, metric.detail
+            had = self._totals.get(operator, OperatorTotals())
+            self._totals[operator] = OperatorTotals(
                 had.rows_in + metric.rows_in, had.rows_out + metric.rows_out, had.seconds + metric.seconds
             )
 
     def totals(self) -> list[dict[str, Any]]:
         """Dearest first."""
         ordered = sorted(self._totals.items(), key=lambda item: -item[1].seconds)
-        return [{"operator": operator, **spent._asdict()} for operator, spent in ordered]
+        return [{"operator": name, "detail": detail, **spent._asdict()} for (name, detail), spent in ordered]
 
 
 def sharing(plan: RunningPlan) -> dict[str, int]:

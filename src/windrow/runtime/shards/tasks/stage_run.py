@@ -26,6 +26,7 @@ class Metric(NamedTuple):
     stage: int
     shard: int
     operator: str
+    detail: str
     rows_in: int
     rows_out: int
     state_rows: int
@@ -61,7 +62,8 @@ class StageRun:
             Metric(
                 stage,
                 self._shard.number,
-                _label(node),
+                type(node.operator).__name__,
+                describe_operator(node.plan),
                 rows_in,
                 rows_out,
                 0 if node.state is None else len(node.state),
@@ -94,7 +96,3 @@ def _not_before(rows: Batch, start: int, plan: Node) -> Batch:
     if not isinstance(plan, Table) or not len(rows) or rows.ts[0] >= start:
         return rows
     return rows.with_lifetimes(np.maximum(rows.ts, start if plan.retroactive else start - 1), rows.exp)
-
-
-def _label(node: PhysicalNode) -> str:
-    return f"{type(node.operator).__name__} {describe_operator(node.plan)}"
