@@ -169,6 +169,15 @@ def test_architecture_has_a_paragraph_for_every_folder() -> None:
     assert [folder for folder in folders if f"**`{folder}/`**" not in architecture] == []
 
 
+def test_architecture_is_a_page_and_a_half_with_one_picture() -> None:
+    architecture = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    paragraphs = [part for part in architecture.split("\n\n") if part.startswith("**`")]
+
+    assert len(architecture) < 6_000
+    assert re.findall(r"!\[.+?\]\((.+?)\)", architecture) == ["docs/architecture.svg"]
+    assert [part for part in paragraphs if len(part.splitlines()) > 3 or max(map(len, part.splitlines())) > 125] == []
+
+
 def test_language_guide_names_everything_there_is() -> None:
     guide = LANGUAGE.read_text(encoding="utf-8")
     wanted = [

@@ -20,7 +20,9 @@ class StartingQuery:
     """A query that starts: what came before `start` is not in its windows, whoever else keeps it."""
 
     name: str  # lower case
-    bound: Node  # as it was written
+    # As it was written. Steps so far change the optimized plan alone; one that compares queries wants this one, since
+    # each is optimized by itself and what two have in common may be pruned or moved in one of them.
+    bound: Node
     optimized: Node
     start: int
     strategy: Strategy
