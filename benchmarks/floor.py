@@ -23,7 +23,7 @@ def run(quick: bool) -> Report:
         run_native(spread.mapInArrow(_counted, "n bigint"), folder / "floor", None)
         floor = _mean(times.last())
         measuring("Windrow")
-        run_windrow(spark, {"s": files}, QUERY, folder / "windrow", None, None)
+        run_windrow(spark, times, {"s": files}, QUERY, folder / "windrow", None, None)
         ours = _mean(times.last())
     results = [
         {"side": side, "seconds": seconds, "rows_per_second": rows / seconds}

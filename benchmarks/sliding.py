@@ -68,7 +68,7 @@ def _windrow(
 ) -> dict[str, object]:
     measuring(f"Windrow, every {slide} s, {rows:,} rows a micro-batch")
     query = f"SELECT k, AVG(v) AS a, MAX(v) AS m, COUNT(*) AS n FROM s [RANGE {RANGE} SECONDS SLIDE {slide} SECONDS]"
-    run_windrow(spark, {"s": files}, f"{query} GROUP BY k", folder / "checkpoint", folder / "windrow", None)
+    run_windrow(spark, times, {"s": files}, f"{query} GROUP BY k", folder / "checkpoint", folder / "windrow", None)
     return _result(side, slide, rows, times.last())
 
 

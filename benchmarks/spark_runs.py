@@ -25,7 +25,7 @@ from pyspark.sql.streaming.listener import (
 
 import windrow
 from windrow.runtime.spark import SparkEngine
-from windrow.runtime.spark.spark_session import own_session
+from windrow.runtime.spark.own_spark import started_session
 
 START = 1_767_225_600_000_000  # 2026-01-01
 SECOND = 1_000_000
@@ -61,7 +61,7 @@ class Times(StreamingQueryListener):
 @contextmanager
 def session() -> Iterator[tuple[SparkSession, Times, Path]]:
     """Spark, what it tells of times, and a folder that goes away."""
-    spark, times = own_session(None), Times()
+    spark, times = started_session(None), Times()
     spark.streams.addListener(times)
     folder = Path(tempfile.mkdtemp(prefix="windrow-bench-"))
     try:
@@ -103,12 +103,7 @@ def readings(batches: int, rows: int, seconds: int, keys: int, seed: int = 1, po
 def stream_of(spark: SparkSession, folder: str) -> DataFrame:
     """The files as Spark reads them, one a micro-batch."""
     schema = spark.read.parquet(folder).schema
-    return (
-        spark.readStream.name(Path(folder).name.replace("-", "_"))
-        .schema(schema)
-        .option("maxFilesPerTrigger", 1)
-        .parquet(folder)
-    )
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(folder)
 
 
 def run_native(rows: DataFrame, checkpoint: Path, sink: Path | None, store: str | None = None) -> None:
@@ -122,10 +117,17 @@ def run_native(rows: DataFrame, checkpoint: Path, sink: Path | None, store: str 
 
 
 def run_windrow(
-    spark: SparkSession, streams: Mapping[str, str], query: str, checkpoint: Path, sink: Path | None, shards: int | None
+    spark: SparkSession,
+    times: Times,
+    streams: Mapping[str, str],
+    query: str,
+    checkpoint: Path,
+    sink: Path | None,
+    shards: int | None,
 ) -> dict[str, Any]:
     """The same on Windrow; what `status` says at the end."""
     engine: SparkEngine = windrow.connect(spark=spark, checkpoint=str(checkpoint), shards=shards)
+    engine.inner_spark.streams.addListener(times)
     try:
         for name, folder in streams.items():
             columns = "ts TIMESTAMP, k BIGINT, v DOUBLE"

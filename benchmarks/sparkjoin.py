@@ -33,7 +33,9 @@ def run(quick: bool) -> Report:
         run_native(_joined(spark, files), folder / "native" / "checkpoint", folder / "native" / "out")
         native = _mean(times.last())
         measuring("Windrow")
-        status = run_windrow(spark, files, QUERY, folder / "windrow" / "checkpoint", folder / "windrow" / "out", None)
+        status = run_windrow(
+            spark, times, files, QUERY, folder / "windrow" / "checkpoint", folder / "windrow" / "out", None
+        )
         ours = _mean(times.last())
         final = min(stream["watermark"] for stream in status["streams"].values())
         pairs = _rows(folder / "windrow" / "out", final)

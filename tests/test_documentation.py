@@ -91,13 +91,14 @@ def spark() -> Iterator[None]:
     """Engines on Spark of all pages find this session and leave it running."""
     from pyspark import SparkContext
 
-    from windrow.runtime.spark.spark_session import own_session
+    from windrow.runtime.spark.own_spark import started_session
 
-    is_ours = SparkContext._active_spark_context is None
-    session = own_session("local[2]")
+    if SparkContext._active_spark_context is not None:
+        yield
+        return
+    session = started_session("local[2]")
     yield
-    if is_ours:
-        session.stop()
+    session.stop()
 
 
 @pytest.mark.parametrize("page", EXECUTED, ids=named)

@@ -9,13 +9,13 @@ from pyspark.sql import SparkSession
 
 from support import killed_run
 from support.interrupted import Came
-from windrow.runtime.spark.spark_session import own_session
+from windrow.runtime.spark.own_spark import started_session
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A session in this process on two cores, with what `windrow.connect` would set."""
-    session = own_session("local[2]")
+    session = started_session("local[2]")
     yield session
     session.stop()
 

@@ -156,7 +156,7 @@ def test_what_fails_in_the_background_is_told_by_the_next_call(spark: SparkSessi
         raise ValueError(f"cannot take {value}")
 
     engine = windrow.connect(spark=spark, checkpoint=str(tmp_path))
-    rate = spark.readStream.name("rate").format("rate").option("rowsPerSecond", "10").load()
+    rate = engine.reader("rate").format("rate").option("rowsPerSecond", "10").load()
     engine.stream("r", rate.select("timestamp", F.udf(wrong, "bigint")("value").alias("v")), timestamp="timestamp")
     engine.query("SELECT SUM(v) AS total FROM r [RANGE 1 MINUTE]")
     engine.start()
@@ -188,7 +188,7 @@ def test_listeners_of_spark_see_what_operators_do(spark: SparkSession, tmp_path:
     engine.sql(f"{CREATE}; CREATE QUERY counted AS SELECT k, COUNT(*) AS n FROM s [RANGE 1 HOUR] GROUP BY k")
     ensure_callback_server_started(spark.sparkContext._gateway)
     listener = Listener()
-    manager = spark._jsparkSession.listenerManager()
+    manager = engine.inner_spark._jsparkSession.listenerManager()
     manager.register(listener)
     try:
         engine.push("s", rows(1, 2, 3))
@@ -205,20 +205,6 @@ def test_listeners_of_spark_see_what_operators_do(spark: SparkSession, tmp_path:
     assert sum(operator["state_bytes"] for operator in told) > 0
     assert sum(operator["rows_in"] for operator in told if operator["operator"] == "GroupBy") == 2
     engine.close()
-
-
-def test_a_source_without_a_name_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark refuses it by itself once an engine is there; one from before could not be resumed."""
-    setting = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
-    spark.conf.set(setting, "false")
-    try:
-        nameless = spark.readStream.format("rate").load()
-        engine = windrow.connect(spark=spark, checkpoint=str(tmp_path))
-        with pytest.raises(WindrowError, match="reads a source without a name"):
-            engine.stream("r", nameless, timestamp="timestamp")
-        engine.close()
-    finally:
-        spark.conf.set(setting, "true")
 
 
 @pytest.mark.parametrize(

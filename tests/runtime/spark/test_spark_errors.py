@@ -50,6 +50,39 @@ TRACE = """An exception was raised by the Python Proxy. Return Message: Tracebac
             "commits/3 of the checkpoint is damaged",
             "restore the checkpoint from a copy",
         ),
+        (
+            f'{STAGE}{TRACE}  File "/opt/app/src/windrow/runtime/shards/publishing.py", line 9, in write\n'
+            '  File "pyarrow/error.pxi", line 92, in pyarrow.lib.check_status\n'
+            "OSError: [Errno 28] Error writing bytes to file. Detail: [errno 28] No space left on device",
+            "there is no room left on a disk that is written to",
+            "make room, then start again",
+        ),
+        (
+            f'{STAGE}{TRACE}  File "pyarrow/error.pxi", line 92, in pyarrow.lib.check_status\n'
+            "FileNotFoundError: [Errno 2] Failed to open local file '/out/a'. Detail: [errno 2] No such file or "
+            "directory",
+            "/out/a is not there any more",
+            "put it back, then start again",
+        ),
+        (
+            f'{STAGE}{TRACE}  File "pyarrow/error.pxi", line 92, in pyarrow.lib.check_status\n'
+            "PermissionError: [Errno 13] Failed to open local file '/out/a'. Detail: [errno 13] Permission denied",
+            "/out/a cannot be read or written",
+            "change who may do so, then start again",
+        ),
+        (
+            f'{STAGE}{TRACE}  File "/home/ann/job.py", line 7, in price\n    open("rates")\n'
+            "FileNotFoundError: [Errno 2] No such file or directory: 'rates'",
+            "a function failed (price, /home/ann/job.py line 7): FileNotFoundError",
+            "mend it, then start again",
+        ),
+        (f"{STAGE}{TRACE}KeyError: 'k'\n\tat org.apache.spark", "a task failed: KeyError: 'k'", "start again"),
+        (
+            "[STREAM_FAILED] Query windrow-run [id = 1, runId = 2] terminated with exception: "
+            "[UNABLE_TO_INFER_SCHEMA] there is none. SQLSTATE: 42KD9 SQLSTATE: XXKST",
+            "Spark stopped: there is none.",
+            "nothing is lost",
+        ),
         ("Path does not exist", "Spark stopped: Path does not exist", "nothing is lost"),
     ],
 )
@@ -57,12 +90,21 @@ def test_errors_are_told_in_words(text: str, message: str, hint: str) -> None:
     error = translated(RuntimeError(text))
     assert message in error.message
     assert error.hint is not None and hint in error.hint
-    assert "\n" not in error.message
+    assert "\n" not in error.message and "STREAM_FAILED" not in error.message
 
 
 def test_the_kind_of_an_error_of_ours_is_kept() -> None:
     assert type(translated(RuntimeError(f"{TRACE}windrow.errors.CheckpointError: it is damaged\n"))) is CheckpointError
     assert type(translated(RuntimeError(f"{TRACE}windrow.errors.WindrowError: no\n"))) is WindrowError
+
+
+def test_errors_of_this_process_say_where_they_were() -> None:
+    try:
+        dict[str, int]()["k"]
+    except KeyError as error:
+        assert "(test_errors_of_this_process_say_where_they_were, " in translated(error).message
+    ours = CheckpointError("it is damaged")
+    assert translated(ours) is ours
 
 
 def test_what_keeps_spark_from_starting_is_shown_when_it_is_nothing_known() -> None:

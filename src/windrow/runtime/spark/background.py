@@ -13,9 +13,12 @@ _POLL_INTERVAL = 0.1  # seconds
 class Background:
     """`poll` is called every now and then, until it says that the run is over or something goes wrong."""
 
-    def __init__(self, streaming: StreamingQuery, poll: Callable[[StreamingQuery], bool]) -> None:
+    def __init__(
+        self, streaming: StreamingQuery, poll: Callable[[StreamingQuery], bool], stop: Callable[[], None]
+    ) -> None:
         self._streaming = streaming
         self._poll = poll
+        self._stop = stop
         self._stopping = threading.Event()
         self._over = threading.Event()
         self.error: BaseException | None = None
@@ -40,7 +43,7 @@ class Background:
         self._stopping.set()
         if threading.current_thread() is not self._thread:
             self._thread.join()
-        self._streaming.stop()
+        self._stop()
         self._over.set()
 
     def _poll_until_over(self) -> None:

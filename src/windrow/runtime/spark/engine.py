@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from windrow.catalog import StreamEntry
 from windrow.clock import Clock
@@ -16,8 +17,8 @@ from windrow.runtime.shards.storage.checkpoint import checkpoint_uri
 from windrow.runtime.spark.host import SparkHost
 from windrow.runtime.spark.pushed_rows import PushedRows
 from windrow.runtime.spark.scratch import Scratch
-from windrow.runtime.spark.sources import check_named, declared_columns
-from windrow.runtime.spark.spark_session import own_session, prepared
+from windrow.runtime.spark.sources import check_named, declared_columns, source_name
+from windrow.runtime.spark.spark_session import sessions
 from windrow.runtime.spark.streaming_run import StreamingRun
 from windrow.runtime.spark.tables import table_from
 from windrow.session import Result
@@ -38,20 +39,35 @@ class SparkEngine(ShardedEngine):
         clock: Clock | None = None,
         rows_a_batch: int | None = None,
     ) -> None:
-        self._owns_spark = spark is None and SparkSession.getActiveSession() is None
-        self.spark = prepared(spark or own_session(master))
+        self._sessions = sessions(spark, master, checkpoint)
         self._scratch = Scratch()
         place = checkpoint or str(self._scratch.path / "checkpoint")
         self._pushed = PushedRows(checkpoint_uri(place))
         self._host = SparkHost(
-            self.spark,
+            self._sessions,
             self._pushed,
             rows_a_batch or ROWS_A_BATCH,
             lambda query, form: self._driver.add_output_mode(query, form),
         )
-        cores = max(1, self.spark.sparkContext.defaultParallelism)
+        cores = max(1, self.inner_spark.sparkContext.defaultParallelism)
         super().__init__(Driver(place, shards, cores, clock, self._host))
-        self._run = StreamingRun(self._driver, self._host, self._scratch.path / "wake")
+        self._run = StreamingRun(self._driver, self._host, self._scratch.path / "wake", self._sessions.name)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that was given, or of the Spark that Windrow has started: as Spark made it, and for any use."""
+        return self._sessions.user
+
+    @property
+    def inner_spark(self) -> SparkSession:
+        """The session of Windrow's own that its query runs in, for listeners; it has the settings of `spark`."""
+        return self._sessions.inner
+
+    def reader(self, name: str) -> DataStreamReader:
+        """In place of `spark.readStream` for a DataFrame that becomes a stream: Spark finds its place in the source by
+        the name again.
+        """
+        return self.inner_spark.readStream.name(source_name(name.lower()))
 
     def sql(self, text: str) -> list[Result]:
         """Run statements; queries, streams and table changes take effect with the next micro-batch."""
@@ -142,6 +158,5 @@ class SparkEngine(ShardedEngine):
     def close(self) -> None:
         self._run.stop()
         self.session.close()
-        if self._owns_spark:
-            self.spark.stop()
+        self._sessions.close()
         self._scratch.remove()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from windrow.catalog import StreamEntry
 from windrow.errors import WindrowError
@@ -18,17 +18,19 @@ from windrow.runtime.shards.query import ShardedQuery
 from windrow.runtime.spark.pushed_rows import PushedRows
 from windrow.runtime.spark.query import SparkQuery
 from windrow.runtime.spark.sources import packed_rows, packed_stream
+from windrow.runtime.spark.spark_session import Sessions
 
 
 class SparkHost(Host):
     def __init__(
         self,
-        spark: SparkSession,
+        sessions: Sessions,
         pushed: PushedRows,
         rows_a_batch: int,
         add_output_mode: Callable[[ShardedQuery, SinkForm], None],
     ) -> None:
-        self.spark = spark
+        self.spark = sessions.inner
+        self._user = sessions.user
         self.pushed = pushed
         self._rows_a_batch = rows_a_batch
         self._add_output_mode = add_output_mode
@@ -38,7 +40,7 @@ class SparkHost(Host):
     def query(
         self, answers: Answers, name: str, key: str, plan: Node, explain: Callable[[], Explanation]
     ) -> SparkQuery:
-        return SparkQuery(answers, name, key, plan, explain, self.spark, self._add_output_mode)
+        return SparkQuery(answers, name, key, plan, explain, self._user, self._add_output_mode)
 
     def check_stream(self, stream: StreamEntry, had_before: bool) -> None:
         """A name is for one source: Spark finds its place in a source by it, also after the stream was dropped."""

@@ -14,6 +14,7 @@ from windrow.runtime.shards.tasks import messages
 from windrow.runtime.shards.tasks.messages import ShardReport
 from windrow.runtime.shards.tasks.router import route
 from windrow.runtime.shards.tasks.shard import step
+from windrow.runtime.spark.workers import python_of_workers
 
 OBSERVED = "windrow"  # the name under which listeners find metrics
 
@@ -24,13 +25,14 @@ def run_job(packed: DataFrame, spec: BatchSpec) -> list[ShardReport]:
     def routed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return route(spec, batches)
 
-    moving = packed.mapInArrow(routed, messages.SCHEMA)
-    for stage in range(1, spec.plan.stages + 1):
-        moving = (
-            moving.repartition(spec.plan.shards, "slot")
-            .groupBy("slot")
-            .applyInArrow(_step(spec, stage), messages.SCHEMA)
-        )
+    with python_of_workers(packed.sparkSession.sparkContext):
+        moving = packed.mapInArrow(routed, messages.SCHEMA)
+        for stage in range(1, spec.plan.stages + 1):
+            moving = (
+                moving.repartition(spec.plan.shards, "slot")
+                .groupBy("slot")
+                .applyInArrow(_step(spec, stage), messages.SCHEMA)
+            )
     reported = moving.observe(OBSERVED, *_metrics(spec))
     return [pickle.loads(row.body) for row in reported.select("body").collect()]
 

@@ -26,7 +26,9 @@ from windrow.runtime.shards.query import ShardedQuery
 from windrow.runtime.shards.running_plan import emitted_name
 from windrow.runtime.shards.tasks import messages
 from windrow.runtime.shards.tasks.router import PACKED
-from windrow.runtime.spark.data_sources import LOG, NUMBERS, WAKE
+from windrow.runtime.spark.data_sources import LOG, NUMBERS, WAKE, Log
+from windrow.runtime.spark.spark_session import has_named_sources, registered
+from windrow.runtime.spark.workers import python_of_workers
 from windrow.sources.generators import generator
 from windrow.types import NULL, Type
 
@@ -129,7 +131,8 @@ def packed_rows(rows: DataFrame, name: str, columns: Sequence[str]) -> DataFrame
                 names=["source", "how", "what", "blob"],
             )
 
-    return rows.mapInArrow(pack, PACKED)
+    with python_of_workers(rows.sparkSession.sparkContext):
+        return rows.mapInArrow(pack, PACKED)
 
 
 def check_named(rows: DataFrame) -> None:
@@ -149,9 +152,11 @@ def wake_stream(spark: SparkSession, file: Path) -> DataFrame:
 
 
 def log_stream(spark: SparkSession, checkpoint: str, query: ShardedQuery, mode: Mode) -> DataFrame:
-    """What a query has emitted and will emit, read from the log of the checkpoint."""
+    """What a query has emitted and will emit, read from the log of the checkpoint; a DataFrame of this session."""
     schema = from_arrow_schema(emitted_schema(query.plan.schema, mode, query.slide))
-    reader = spark.readStream.name(source_name(f"{query.name}_{mode.value}")).format(LOG)
+    reader = registered(spark, Log).readStream.format(LOG)
+    if has_named_sources(spark):
+        reader = reader.name(source_name(f"{query.name}_{mode.value}"))
     options = {"checkpoint": checkpoint, "name": emitted_name(query.key, mode), "schema": schema.json()}
     return reader.options(**options).load()
 

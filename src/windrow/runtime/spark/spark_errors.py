@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
+import traceback
 from collections.abc import Callable
 from os import environ
 from pathlib import Path
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 
 from windrow.errors import CheckpointError, WindrowError
 
@@ -26,7 +30,9 @@ def not_started(log: str) -> WindrowError:
 
 def translated(error: BaseException, log: Path | None = None) -> WindrowError:
     """The Windrow error that is behind an error of Spark, or what Spark says in the end."""
-    text = str(error)
+    if isinstance(error, WindrowError):
+        return error
+    text = _told(error)
     ours = re.findall(r"windrow\.errors\.(\w+): (.*?)(?:\n  hint: (.*?))?(?=\n|$)", text)
     if ours:
         kind, message, hint = ours[-1]
@@ -36,6 +42,13 @@ def translated(error: BaseException, log: Path | None = None) -> WindrowError:
             return found(seen, text)
     details = "" if log is None else f"; Spark's log is {log}"
     return WindrowError(f"Spark stopped: {_cause(text) or type(error).__name__}", _AGAIN + details)
+
+
+def _told(error: BaseException) -> str:
+    """Errors of Spark have the traces of workers in their text; of one from here the trace says where it was."""
+    if isinstance(error, PySparkException | Py4JError) or error.__traceback__ is None:
+        return str(error)
+    return "".join(traceback.format_exception(error))
 
 
 def _worker_lost(found: re.Match[str], text: str) -> WindrowError:
@@ -62,23 +75,39 @@ def _nobody_there(found: re.Match[str], text: str) -> WindrowError:
     return WindrowError("a source could not be reached: the connection was refused", f"start it, then {_AGAIN}")
 
 
-def _function_failed(found: re.Match[str], text: str) -> WindrowError:
-    """The last frame that is neither Spark's nor ours is where the user's function went wrong."""
+def _disk_full(found: re.Match[str], text: str) -> WindrowError:
+    return WindrowError("there is no room left on a disk that is written to", f"make room, then {_AGAIN}")
+
+
+def _failed(found: re.Match[str], text: str) -> WindrowError:
+    """The last frame that is not of Spark, Arrow or ours is where the user's function went wrong."""
     frames = re.findall(r'File "([^"]+)", line (\d+), in (\S+)', text)
-    theirs = [
-        frame for frame in frames if not re.search(r"/(pyspark|src/windrow|py4j)/|pyspark\.zip|/lib/python3", frame[0])
-    ]
-    where = f" ({theirs[-1][2]}, {theirs[-1][0]} line {theirs[-1][1]})" if theirs else ""
-    return WindrowError(f"a function failed{where}: {_cause(text)}", f"mend it, then {_AGAIN}")
+    theirs = [frame for frame in frames if not re.search(_NOT_THEIRS, frame[0])]
+    if theirs:
+        name, line, function = theirs[-1]
+        return WindrowError(
+            f"a function failed ({function}, {name} line {line}): {_cause(text)}", f"mend it, then {_AGAIN}"
+        )
+    for sign, message, hint in _PLACES:
+        if (seen := re.search(sign, _cause(text), re.IGNORECASE)) is not None:
+            place = re.search(r"'([^']+)'", seen.string)
+            return WindrowError(message.format(place[1] if place else "a file or folder"), f"{hint}, then {_AGAIN}")
+    return WindrowError(f"a task failed: {_cause(text)}", _AGAIN)
 
 
+_NOT_THEIRS = r"/(pyspark|src/windrow|py4j)/|pyspark\.zip|/lib/python3|^pyarrow/|^<"
+_PLACES = (
+    ("no such file or directory", "{} is not there any more", "put it back"),
+    ("permission denied|read-only file system", "{} cannot be read or written", "change who may do so"),
+)
 _KNOWN: tuple[tuple[str, Callable[[re.Match[str], str], WindrowError]], ...] = (
+    (r"No space left on device|Disk quota exceeded", _disk_full),
     (r"java\.lang\.OutOfMemoryError|\bMemoryError\b|Unable to allocate|malloc of size", _out_of_memory),
     (r"Python worker failed to connect back", _too_busy),
     (r"Python worker exited unexpectedly|ExecutorLostFailure|WORKER_CRASHED", _worker_lost),
     (r"STREAMING_QUERY_EVOLUTION|There are \[\d+\] sources in the checkpoint", _other_sources),
     (r"Connection refused", _nobody_there),
-    (r"Traceback \(most recent call last\)", _function_failed),
+    (r"Traceback \(most recent call last\)", _failed),
 )
 
 
@@ -86,7 +115,14 @@ def _cause(text: str) -> str:
     """The innermost exception that the text tells of, without the names of packages."""
     found = re.findall(r"^\s*(?:Caused by: )?(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.+)$", text, re.MULTILINE)
     inner = [f"{name}: {message}" for name, message in found if name not in _WRAPPINGS]
-    return inner[-1] if inner else (text.splitlines() or [""])[0]
+    return _without_marks(inner[-1] if inner else (text.splitlines() or [""])[0])
+
+
+def _without_marks(line: str) -> str:
+    """What Spark puts around its words: `[CLASS] Query [id = ...] terminated with exception: ... SQLSTATE: 42`."""
+    line = re.sub(r"Query [^\[]*\[id = [^\]]*\] terminated with exception: ", "", line)
+    line = re.sub(r"^(\w+: )?(\[[A-Z0-9_.]+\] ?)+", r"\1", line)
+    return re.sub(r" ?SQLSTATE: \w+", "", line)
 
 
 _WRAPPINGS = ("PythonException", "SparkException", "Py4JJavaError", "Py4JException", "StreamingQueryException")

@@ -1,104 +1,146 @@
-"""The Spark session that an engine runs on: one of its own, or the one that the user has.
+"""The Spark sessions of an engine: the user's, which stays as it is, and beside it one of Windrow's own.
 
-What the Java machine of an own session has to say goes to a log file, not to the terminal.
+Both are of one SparkContext. What Windrow has to set (sources with names) would break other queries of the session that
+it is set in, so it is set in its own; its query, its settings and its name are not seen from the user's.
 """
 
 from __future__ import annotations
 
-import atexit
-import os
-import sys
-import tempfile
-from pathlib import Path
+import re
+import threading
+from dataclasses import dataclass
+from itertools import count
+from os import environ
+from typing import Any
 
-from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkRuntimeError
-from pyspark.java_gateway import launch_gateway
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.utils import is_remote
 
-from windrow.runtime.spark.data_sources import Log, Numbers, Wake
-from windrow.runtime.spark.spark_errors import not_started
+from windrow.errors import WindrowError
+from windrow.runtime.spark.data_sources import Numbers, Wake
+from windrow.runtime.spark.own_spark import started_session, with_attempts
+from windrow.runtime.spark.workers import check_workers, python_of_workers
 
-# Spark binds sources to their offsets by position unless they have names: streams could not come and go.
-_NEEDED = {
-    "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
+_NAMED_SOURCES = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+_SETTINGS = {
+    # Spark binds sources to their offsets by position unless they have names: streams could not come and go.
+    _NAMED_SOURCES: "true",
     "spark.sql.streaming.offsetLog.formatVersion": "2",
-}
-_OWN = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",  # stages are small and their partitions are chosen
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.streaming.pollingDelay": "50ms",
-    "spark.python.worker.reuse": "true",
-    "spark.log.level": "WARN",
 }
-_IN_THIS_MACHINE = {"spark.driver.host": "localhost", "spark.driver.bindAddress": "127.0.0.1"}
-_ATTEMPTS = 4  # a task is tried this often before the query stops; Spark's own number on clusters
 
 
-def own_session(master: str | None) -> SparkSession:
-    """A session of our own: in this process unless a master is named. One that runs already is used."""
-    if SparkContext._active_spark_context is not None:
-        return SparkSession.builder.getOrCreate()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers have what this process has
-    master = _with_attempts(master or f"local[{os.cpu_count() or 2}]")
-    here = _IN_THIS_MACHINE if master.startswith("local") else {}
-    settings = {"spark.app.name": "windrow", "spark.master": master, **_NEEDED, **_OWN, **here}
-    conf = SparkConf().setAll(list(settings.items()))
-    if SparkContext._gateway is None:
-        _launch(conf)
-    SparkContext(conf=conf)
-    return SparkSession.builder.getOrCreate()
+@dataclass(frozen=True)
+class Sessions:
+    """`inner` runs Windrow's query; `user` is the session that was given, or of the Spark that Windrow has started.
+
+    `name` is what queries of this engine are called, in this process no other's.
+    """
+
+    user: SparkSession
+    inner: SparkSession
+    name: str
+
+    def close(self) -> None:
+        """Spark ends with the last engine that uses it, if an engine has started it."""
+        with _lock:
+            _names.discard(self.name)
+            context = self.user.sparkContext
+            if context not in _engines_on:
+                return
+            _engines_on[context] -= 1
+            if _engines_on[context] == 0:
+                del _engines_on[context]
+                self.user.stop()
 
 
-def prepared(spark: SparkSession) -> SparkSession:
-    """What an engine needs of any session: sources can be given names only while the settings are on."""
-    for name, value in _NEEDED.items():
-        spark.conf.set(name, value)
-    for source in (Numbers, Wake, Log):
-        spark.dataSource.register(source)
+def sessions(spark: Any, master: str | None, checkpoint: str | None) -> Sessions:
+    """On the session that is given; or on the Spark that this process has; or on one that is started."""
+    with _lock:
+        user = _running(master) if spark is None else _given(spark)
+        if user is None:
+            user = started_session(master)
+            _engines_on[user.sparkContext] = 0
+        found = Sessions(user, _inner(user), _free_name(checkpoint))
+        if user.sparkContext in _engines_on:
+            _engines_on[user.sparkContext] += 1
+        return found
+
+
+def has_named_sources(spark: SparkSession) -> bool:
+    """Whether streaming sources of a session can and must have names."""
+    return spark.conf.get(_NAMED_SOURCES) == "true"
+
+
+def registered(spark: SparkSession, *sources: type[DataSource]) -> SparkSession:
+    """With sources of ours, once each: Spark warns of one that is registered again."""
+    known = _registered.setdefault(spark._jsparkSession.sessionUUID(), set())
+    with python_of_workers(spark.sparkContext):
+        for source in {*sources} - known:
+            spark.dataSource.register(source)
+            known.add(source)
     return spark
 
 
-def _with_attempts(master: str) -> str:
-    """A lost worker ends no local run: Spark tries a task once there unless told otherwise."""
-    if master == "local":
-        return f"local[1,{_ATTEMPTS}]"
-    if master.startswith("local[") and "," not in master:
-        return f"{master[:-1]},{_ATTEMPTS}]"
-    return master
+def _free_name(checkpoint: str | None) -> str:
+    """After the last folder of the checkpoint, for the eyes of somebody who looks at Spark's list of queries."""
+    folder = re.sub(r"[^\w.-]+", "-", (checkpoint or "").rstrip("/").rpartition("/")[2]).strip("-")
+    wanted = f"windrow-{folder}" if folder else "windrow"
+    free = (wanted if number == 1 else f"{wanted}-{number}" for number in count(1))
+    name = next(name for name in free if name not in _names)
+    _names.add(name)
+    return name
 
 
-def _launch(conf: SparkConf) -> None:
-    """Start the Java machine with its output in a file."""
-    handle, name = tempfile.mkstemp(prefix="windrow-spark-", suffix=".log")
-    with os.fdopen(handle, "wb") as file:
-        try:
-            gateway = launch_gateway(conf, {"stdout": file, "stderr": file})  # type: ignore[no-untyped-call]
-        except PySparkRuntimeError as error:
-            said = Path(name).read_text(errors="replace")
-            Path(name).unlink()
-            raise not_started(said) from error
-    SparkContext._ensure_initialized(gateway=gateway)
-    _logs.append(Path(name))
-    atexit.register(_forget_logs)
+def _running(master: str | None) -> SparkSession | None:
+    if is_remote() or "SPARK_REMOTE" in environ:
+        raise _remote()
+    context = SparkContext._active_spark_context
+    if context is None:
+        return None
+    if master is not None and with_attempts(master) != with_attempts(str(context.master)):
+        hint = "leave master out to use it, or stop it first"
+        raise WindrowError(f"this process runs Spark on {context.master} already, and can run only one", hint)
+    return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
-def log_to_read() -> Path | None:
-    """The log of the Java machine, for somebody to look into: it outlives the process."""
-    found = _logs[-1] if _logs else None
-    _logs_to_read.update(_logs)
-    return found
+def _given(spark: Any) -> SparkSession:
+    if any(kind.__module__.startswith("pyspark.sql.connect") for kind in type(spark).__mro__):
+        raise _remote()
+    if not isinstance(spark, SparkSession):
+        hint = "write connect(spark=SparkSession.builder.getOrCreate()), or connect() for a Spark of its own"
+        raise WindrowError(f"spark is a {type(spark).__name__}, not a SparkSession", hint)
+    if spark.sparkContext._jsc is None:
+        hint = "start another one: SparkSession.builder.getOrCreate()"
+        raise WindrowError("the Spark session that was given has been stopped", hint)
+    return spark
 
 
-def _forget_logs() -> None:
-    for log in _logs:
-        if log not in _logs_to_read:
-            log.unlink(missing_ok=True)
+def _remote() -> WindrowError:
+    hint = (
+        "run the program beside the driver (spark-submit, or SparkSession.builder.master(...) without SPARK_REMOTE); "
+        "or use windrow.connect(local=True), and push rows: engine.push('trades', df.toArrow())"
+    )
+    return WindrowError("an engine cannot run on a Spark Connect session: it drives Spark from inside its driver", hint)
 
 
-_logs: list[Path] = []  # of Java machines that this process has started
-_logs_to_read: set[Path] = set()
+def _inner(user: SparkSession) -> SparkSession:
+    """A session with the user's settings and ours; the first one on a cluster also asks its workers for Windrow."""
+    inner = user.newSession()
+    known = inner.conf.getAll
+    for name, value in {**user.conf.getAll, **_SETTINGS}.items():
+        if known.get(name) != value:
+            inner.conf.set(name, value)
+    check_workers(inner)
+    return registered(inner, Numbers, Wake)
+
+
+_lock = threading.RLock()
+_engines_on: dict[SparkContext, int] = {}  # how many engines use a Spark that an engine has started
+_names: set[str] = set()  # of engines that are open
+_registered: dict[str, set[type[DataSource]]] = {}  # by session

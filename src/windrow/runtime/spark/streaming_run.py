@@ -14,23 +14,24 @@ from pyspark.sql.streaming.query import StreamingQuery
 from windrow.catalog import StreamEntry
 from windrow.runtime.progress import StreamProgress
 from windrow.runtime.shards.driver import Driver
-from windrow.runtime.shards.tasks.router import PACKED
-from windrow.runtime.spark import spark_session
 from windrow.runtime.spark.background import Background
 from windrow.runtime.spark.host import SparkHost
 from windrow.runtime.spark.job import run_job
+from windrow.runtime.spark.micro_batches import IDLE, MicroBatches
+from windrow.runtime.spark.own_spark import log_to_read
 from windrow.runtime.spark.sources import files_of, rows_of, wake_stream
 from windrow.runtime.spark.spark_errors import translated
 from windrow.units import FOREVER
 
-_IDLE = "Waiting for data to arrive"  # what Spark's query says of itself when all that is there has been read
 _POLL_INTERVAL = 0.25  # seconds
 
 
 class StreamingRun:
-    def __init__(self, driver: Driver, host: SparkHost, wake_file: Path) -> None:
+    def __init__(self, driver: Driver, host: SparkHost, wake_file: Path, name: str) -> None:
         self._driver = driver
         self._host = host
+        self._name = name
+        self._batches = MicroBatches(self._micro_batch)
         self._wake_file = wake_file
         self._background: Background | None = None
         self._awaited: set[str] = set()  # streams that need not end for a run to end
@@ -46,7 +47,8 @@ class StreamingRun:
                 if (rows := rows_of(stream)) is not None:
                     self._driver.end(stream.name, rows)
             self.wake()
-            self._background = Background(self._streaming(), self._poll)
+            streaming = self._streaming()
+            self._background = Background(streaming, self._poll, self._batches.stop)
 
     def stop(self) -> None:
         background, self._background = self._background, None
@@ -94,7 +96,9 @@ class StreamingRun:
         try:
             streaming.awaitTermination()
         except Exception as error:
-            raise translated(error, spark_session.log_to_read()) from error
+            raise translated(error, log_to_read()) from error
+        finally:
+            self._batches.stop()
         self._emit_final_refreshes()
 
     def wake(self) -> None:
@@ -110,7 +114,7 @@ class StreamingRun:
             error = self._background.error
             self.stop()
             if error is not None:
-                raise translated(error, spark_session.log_to_read()) from error
+                raise translated(error, log_to_read()) from error
 
     def reads_all(self) -> bool:
         """Whether all columns of DataFrames that queries read are read at present."""
@@ -133,12 +137,12 @@ class StreamingRun:
     def _poll(self, streaming: StreamingQuery) -> bool:
         """Called every now and then while it runs in the background; whether it is over."""
         if self._is_through():
-            streaming.stop()
+            self._batches.stop()
             if (failed := streaming.exception()) is not None:
                 raise failed
             self._emit_final_refreshes()
             return True
-        if streaming.status["message"] == _IDLE and self._driver.batches.tick():
+        if streaming.status["message"] == IDLE and self._driver.batches.tick():
             self.wake()
         return False
 
@@ -160,19 +164,23 @@ class StreamingRun:
         """When all streams have ended, periodic queries emit their last refreshes."""
         batches = self._driver.batches
         if batches.watermark == FOREVER and not batches.has_ended:
-            nothing = self._host.spark.createDataFrame([("", "end", "", None)], PACKED)
+            # Not `createDataFrame`, which makes the session the active one.
+            nothing = self._host.spark.range(1).selectExpr(
+                "'' source", "'end' how", "'' what", "CAST(NULL AS binary) blob"
+            )
             batches.finish(partial(run_job, nothing))
 
     def _streaming(self, **trigger: bool) -> StreamingQuery:
         """Spark's query over all sources."""
+        self._batches = MicroBatches(self._micro_batch)
         try:
             frames = map(self._frame, self._streams())
             sources = [wake_stream(self._host.spark, self._wake_file), *frames]
-            writer = reduce(DataFrame.union, sources).writeStream.queryName("windrow").foreachBatch(self._micro_batch)
+            writer = reduce(DataFrame.union, sources).writeStream.queryName(self._name).foreachBatch(self._batches)
             writer = writer.option("checkpointLocation", self._driver.checkpoint.spark_folder)
-            return (writer.trigger(**trigger) if trigger else writer).start()
+            return self._batches.of((writer.trigger(**trigger) if trigger else writer).start())
         except PySparkException as error:
-            raise translated(error, spark_session.log_to_read()) from error
+            raise translated(error, log_to_read()) from error
 
     def _frame(self, stream: StreamEntry) -> DataFrame:
         if self._host.is_given(stream):

@@ -1,0 +1,208 @@
+"""Inside somebody else's PySpark job: what was there before `connect` goes on as it was."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import windrow
+from windrow.errors import WindrowError
+from windrow.runtime.spark import micro_batches, own_spark, workers
+from windrow.units import SECOND
+
+CREATE = "CREATE STREAM s (ts TIMESTAMP, k INT) TIMESTAMP BY ts; CREATE QUERY q AS SELECT k FROM s [RANGE 1 HOUR]"
+OTHER_PYTHON = str(Path(sys.base_prefix) / "bin" / "python3")  # the same version, without what this one has installed
+
+
+def rows(*times: int) -> pa.Table:
+    return pa.table({"ts": pa.array([t * SECOND for t in times], pa.timestamp("us", "UTC")), "k": times})
+
+
+def until(is_so: Callable[[], object]) -> None:
+    limit = time.monotonic() + 180
+    while not is_so():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+def what_a_job_sees(spark: SparkSession) -> dict[str, Any]:
+    sessions = SparkSession._get_j_spark_session_class(spark._jvm)
+    assert spark._jvm is not None
+    root = spark._jvm.org.apache.logging.log4j.LogManager.getRootLogger()
+    return {
+        "settings": dict(spark.conf.getAll),
+        "active": SparkSession.getActiveSession(),
+        "of this thread": sessions.getActiveSession().get().sessionUUID(),
+        "default": sessions.getDefaultSession().get().sessionUUID(),
+        "queries": [query.name for query in spark.streams.active],
+        "log level": root.getLevel().toString(),
+        "checkpoint folder": spark.sparkContext._jsc.sc().getCheckpointDir().isDefined(),
+        "views": [table.name for table in spark.catalog.listTables()],
+        "python": spark.sparkContext.pythonExec,
+        "properties": spark.sparkContext._jsc.getLocalProperty("spark.jobGroup.id"),
+    }
+
+
+def test_two_engines_leave_the_job_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    spark.conf.set("spark.sql.shuffle.partitions", "7")
+    made_before = spark.readStream.format("rate").load().writeStream.format("memory").queryName("before").start()
+    seen = what_a_job_sees(spark)
+    engines = [windrow.connect(spark=spark, checkpoint=str(tmp_path / place / "run")) for place in ("a", "b")]
+    for number, engine in enumerate(engines):
+        engine.sql(CREATE)
+        engine.start()
+        engine.push("s", rows(1, 2 + number, 9))
+    assert [engine.inner_spark.streams.active[0].name for engine in engines] == ["windrow-run", "windrow-run-2"]
+    assert {engine.inner_spark.conf.get("spark.sql.shuffle.partitions") for engine in engines} == {"7"}
+    for number, engine in enumerate(engines):
+        engine.step()
+        assert engine["q"].answer()["k"].to_pylist() == [1, 2 + number]
+        assert engine.spark is spark
+    query: Any = engines[0]["q"]
+    assert query.dataframe().sparkSession is spark, "what a query emits is for queries of the job"
+    assert what_a_job_sees(spark) == seen
+
+    unnamed = spark.readStream.format("rate").load().writeStream.format("memory").queryName("after").start()
+    for query in (made_before, unnamed):
+        until(lambda query=query: query.recentProgress or not query.isActive)  # type: ignore[misc]
+        assert query.isActive
+        query.stop()
+    for engine in engines:
+        engine.end("s")
+        engine.run()
+        engine.close()
+    assert not spark.sparkContext._jsc.sc().isStopped()
+    seen["queries"].remove("before")
+    assert {**what_a_job_sees(spark), "views": []} == {**seen, "views": []}
+    spark.conf.unset("spark.sql.shuffle.partitions")
+
+
+def test_without_a_session_named_the_one_that_runs_is_used_and_left_alone(spark: SparkSession) -> None:
+    seen = what_a_job_sees(spark)
+    with windrow.connect() as engine:
+        assert engine.spark is spark
+    assert what_a_job_sees(spark) == seen
+    with pytest.raises(WindrowError, match=r"this process runs Spark on local\[2,4\] already, and can run only one"):
+        windrow.connect(master="spark://elsewhere:7077")
+    windrow.connect(master="local[2]").close()
+    assert not spark.sparkContext._jsc.sc().isStopped()
+
+
+def test_workers_on_this_machine_run_this_python(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that was started without PYSPARK_PYTHON has workers without Windrow."""
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", OTHER_PYTHON)
+    with windrow.connect(spark=spark) as engine:
+        rate = engine.reader("rate").format("rate").option("rowsPerSecond", "100").load()
+        engine.stream("r", rate, timestamp="timestamp")
+        engine.query("SELECT COUNT(*) AS n FROM r [RANGE UNBOUNDED]", name="n")
+        engine.start()
+        until(lambda: engine.wait(0) or engine["n"].answer().num_rows)
+        assert not engine.wait(0)
+    which = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.prefix).collect()
+    assert which == [sys.base_prefix], "functions of the job run where they did"
+
+
+def test_workers_that_have_no_windrow_are_told_of_when_connecting(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers.probe(spark)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", OTHER_PYTHON)
+    with pytest.raises(WindrowError, match="the workers run another Python, which has no ") as caught:
+        workers.probe(spark)
+    assert "PYSPARK_PYTHON" in (caught.value.hint or "")
+
+
+def test_sessions_that_cannot_be_used_are_refused(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Remote:
+        """What `SparkSession.builder.remote(...)` gives, without the packages that it needs."""
+
+    Remote.__module__ = "pyspark.sql.connect.session"
+    with pytest.raises(WindrowError, match="cannot run on a Spark Connect session") as caught:
+        windrow.connect(spark=Remote())
+    assert "windrow.connect(local=True)" in (caught.value.hint or "")
+    with pytest.raises(WindrowError, match="spark is a SparkContext, not a SparkSession"):
+        windrow.connect(spark=spark.sparkContext)
+    monkeypatch.setenv("SPARK_REMOTE", "sc://elsewhere")
+    with pytest.raises(WindrowError, match="cannot run on a Spark Connect session"):
+        windrow.connect()
+
+
+@pytest.mark.parametrize("patience", [0.0, 60.0], ids=["cancelled", "let end"])
+def test_stop_in_the_middle_of_a_micro_batch_leaves_no_trace(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    patience: float,
+) -> None:
+    monkeypatch.setattr(micro_batches, "_PATIENCE", patience)
+    begun, go_on = tmp_path / "begun", tmp_path / "go_on"
+
+    def slow(value):  # type: ignore[no-untyped-def]  # hints would have Spark look for a pandas function
+        begun.touch()
+        while not go_on.exists():
+            time.sleep(0.05)
+        return value
+
+    if patience:
+        go_on.touch()
+    log = own_spark._logs[-1]
+    with windrow.connect(spark=spark, checkpoint=str(tmp_path / "run")) as engine:
+        rate = engine.reader("rate").format("rate").option("rowsPerSecond", "10").load()
+        engine.stream("r", rate.select("timestamp", F.udf(slow, "bigint")("value").alias("v")), timestamp="timestamp")
+        engine.query("SELECT SUM(v) AS total FROM r [RANGE 1 MINUTE]")
+        engine.start()
+        until(begun.exists)
+        said = log.stat().st_size
+        engine.stop()
+        go_on.touch()
+    new = log.read_bytes()[said:].decode()
+    assert "Exception" not in new and "\tat " not in new and "Error" not in new, new
+    assert not [record for record in caplog.records if record.name.startswith("py4j")]
+
+
+START = """
+import sys, windrow
+from windrow.runtime.spark import own_spark
+
+launch, moment = own_spark._launch, sys.argv[1]
+
+def told(conf):
+    if moment == "Java comes up":
+        print("now", flush=True)
+    launch(conf)
+    if moment == "Java is there":
+        print("now", flush=True)
+
+own_spark._launch = told
+try:
+    windrow.connect()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+if moment == "Java is there":
+    with windrow.connect() as engine:
+        print(engine.spark.range(3).count())
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "said"), [("Java comes up", "interrupted\n"), ("Java is there", "interrupted\nnow\n3\n")]
+)
+def test_an_interrupt_while_spark_starts_is_only_that(moment: str, said: str) -> None:
+    """And Spark can be started again in the same process."""
+    command = [sys.executable, "-c", START, moment]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "now\n"
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate()
+    assert (out, errors, process.returncode) == (said, "", 0)
