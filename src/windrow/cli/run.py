@@ -16,6 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from windrow.cli.failing import failing_lines
 from windrow.cli.questions import questions
 from windrow.clock import monotonic
 from windrow.connect import connect
@@ -94,7 +95,10 @@ def show_run(engine: Engine, asked: Mapping[str, str], console: Console) -> None
         interrupted = True
     for query in engine.queries:
         console.print(answer_table(query, asked), soft_wrap=not console.is_terminal)
-    console.print(_summary(engine.status()))
+    status = engine.status()
+    console.print(_summary(status))
+    for line in failing_lines(status["failing"]):
+        console.print(line, soft_wrap=True)
     if interrupted:
         console.print(Text("interrupted; with --checkpoint the same command goes on from here", style="dim"))
 
@@ -112,7 +116,7 @@ def live(engine: Engine, asked: Mapping[str, str], console: Console) -> None:
                 shown.clear()
                 shown[batch] = _answers(engine, asked, console)
             progress = _progress(engine, status, monotonic() - began, seen)
-            screen.update(Group(progress, shown[batch]), refresh=True)
+            screen.update(Group(progress, *failing_lines(status["failing"]), shown[batch]), refresh=True)
 
         engine.run(poll)
 

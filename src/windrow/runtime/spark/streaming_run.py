@@ -42,6 +42,7 @@ class StreamingRun:
 
     def start(self) -> None:
         self.check()
+        self._driver.publishing.retry()  # what sinks have not had of earlier runs
         if self._background is None and not self._driver.batches.has_ended:
             for stream in self._streams():
                 if (rows := rows_of(stream)) is not None:
@@ -89,6 +90,7 @@ class StreamingRun:
             self._take_available(self._background)
             self.check()
             return
+        self._driver.publishing.retry()
         if self._driver.batches.has_ended:
             return
         self.wake()
