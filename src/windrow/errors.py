@@ -66,6 +66,7 @@ class CqlError(WindrowError):
         super().__init__(message, hint)
         self.span = span
         self.text: str | None = None
+        self.file: str | None = None  # that the text is from
 
     def locate(self, text: str) -> CqlError:
         """Remember the text that the span points into; the first caller wins."""
@@ -99,7 +100,8 @@ class CqlError(WindrowError):
         width = max(1, min(width, len(source) - self.column + 1))
         indent = "".join(sign if sign == "\t" else " " for sign in source[: self.column - 1])
         hint = "" if self.hint is None else f"\n  hint: {self.hint}"
-        return f"line {self.line}, column {self.column}: {self.message}\n  {source}\n  {indent}{'^' * width}{hint}"
+        place = f"{'' if self.file is None else f'{self.file}, '}line {self.line}, column {self.column}"
+        return f"{place}: {self.message}\n  {source}\n  {indent}{'^' * width}{hint}"
 
 
 class CqlSyntaxError(CqlError):

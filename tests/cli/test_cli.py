@@ -3,42 +3,16 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from support.command import ROOT, Command, Finished
 from windrow.catalog import QueryEntry
-from windrow.cli import main
 from windrow.session import Session
 
-ROOT = Path(__file__).parents[2]
 SHOWCASE = ROOT / "examples" / "traffic.cql"
-Command = Callable[..., "Finished"]
 ONE_QUERY = "CREATE STREAM s (ts TIMESTAMP, k STRING) TIMESTAMP BY ts; SELECT DISTINCT k FROM s [RANGE 1 MINUTE]"
-
-
-@dataclass(frozen=True)
-class Finished:
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def windrow(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The command, run in this process: `windrow("explain", "file.cql")`."""
-
-    def run(*arguments: str, folder: Path = ROOT) -> Finished:
-        monkeypatch.chdir(folder)
-        monkeypatch.setattr(sys, "argv", ["windrow", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return Finished(int(ended.value.code or 0), printed.out, printed.err)
-
-    return run
 
 
 def showcase_queries() -> list[str]:
@@ -116,7 +90,7 @@ def test_an_error_is_shown_with_its_place_and_no_trace(windrow: Command, tmp_pat
 
     assert (finished.returncode, finished.stdout) == (1, "")
     assert finished.stderr == (
-        "line 3, column 8: there is no column kk\n  SELECT kk\n         ^^\n  hint: did you mean k?\n"
+        f"{file}, line 3, column 8: there is no column kk\n  SELECT kk\n         ^^\n  hint: did you mean k?\n"
     )
 
 

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from windrow.cli.show import show_explanations
+from windrow.cli.statement_file import StatementFile, read_statements
 from windrow.errors import WindrowError
 from windrow.plan.explain import Distribution
 from windrow.session import FORMS, Session
@@ -53,7 +54,9 @@ def explain(
         raise WindrowError("there is at least one shard", "write --shards 4")
     if json and picture:
         raise WindrowError("--json and --picture are two forms", "choose one of them")
-    explanations = _session(shards).explain(_text(file, statements))
+    given = _given(file, statements)
+    with given.named():
+        explanations = _session(shards).explain(given.text)
     form = Form.JSON if json else Form.PICTURE if picture else Form.TREE
     if form is Form.TREE and sys.stdout.isatty():
         show_explanations(Console(), explanations)
@@ -77,13 +80,12 @@ def run(
     """Run the queries of a file until all its sources have ended, with live answers in the terminal."""
     from windrow.cli.run import run_local, run_on_spark  # loads the engine, which the other commands do without
 
-    console = None if json else Console()
+    console, statements = None if json else Console(), read_statements(file)
     if not local:
-        run_on_spark(_text(file, None), console, master, checkpoint, batch_rows)
-    elif master is None and checkpoint is None:
-        run_local(_text(file, None), console)
-    else:
+        raise typer.Exit(run_on_spark(statements, console, master, checkpoint, batch_rows))
+    if master is not None or checkpoint is not None:
         raise WindrowError("--master and --checkpoint are for runs on Spark", "leave out --local, or both of them")
+    raise typer.Exit(run_local(statements, console))
 
 
 @app.command()
@@ -95,23 +97,19 @@ def demo(
     """Show eight queries over network traffic on Spark: what they ask, how their answers change, what it took."""
     from windrow.cli.demo import run_demo  # loads Spark
 
-    run_demo(Console(), master)
+    raise typer.Exit(run_demo(Console(), master))
 
 
 def _session(shards: int | None) -> Session:
     return Session(distribution=None if shards is None else Distribution(shards))
 
 
-def _text(file: Path | None, statements: str | None) -> str:
-    if statements is not None and file is None:
-        return statements
-    if file is None or statements is not None:
+def _given(file: Path | None, statements: str | None) -> StatementFile:
+    if file is not None and statements is None:
+        return read_statements(file)
+    if file is not None or statements is None:
         raise WindrowError("give a file, or statements after -e", "windrow explain examples/traffic.cql")
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise WindrowError(f"{file} cannot be read: {reason}") from None
+    return StatementFile("", statements)
 
 
 def main() -> None:

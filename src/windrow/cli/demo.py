@@ -12,8 +12,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from windrow.cli.interrupts import INTERRUPTED, INTERRUPTS
 from windrow.cli.questions import questions
-from windrow.cli.run import interrupted_once, show_run
+from windrow.cli.run import show_run
 from windrow.clock import monotonic
 from windrow.connect import connect
 from windrow.errors import WindrowError
@@ -24,19 +25,20 @@ _SHOWCASE = Path("examples") / "traffic.cql"
 _BATCH_ROWS = 60_000  # two minutes of each link: enough of them to watch, few enough to be done in a minute
 
 
-def run_demo(console: Console, master: str | None) -> None:
-    """The showcase on Spark, explained."""
+def run_demo(console: Console, master: str | None) -> int:
+    """The showcase on Spark, explained; the exit code."""
     text = _showcase().read_text(encoding="utf-8")
     asked = questions(text)
     _introduce(console, asked)
     folder = Path(tempfile.mkdtemp(prefix="windrow-demo-"))
     with console.status("Starting Spark ..."):
         engine = connect(master=master, checkpoint=str(folder / "checkpoint"), rows_a_batch=_BATCH_ROWS)
-    with interrupted_once(), engine:
+    with engine, INTERRUPTS.running():
         engine.resume(text)
         began = monotonic()
-        show_run(engine, asked, console)
+        is_interrupted = show_run(engine, asked, console)
         _conclude(console, engine, monotonic() - began, _written(engine, folder))
+    return INTERRUPTED if is_interrupted else 0
 
 
 def _showcase() -> Path:

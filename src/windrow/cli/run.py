@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import signal
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,9 +17,12 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow.cli.failing import failing_lines
+from windrow.cli.interrupts import INTERRUPTED, INTERRUPTS
 from windrow.cli.questions import questions
+from windrow.cli.statement_file import StatementFile
 from windrow.clock import monotonic
 from windrow.connect import connect
+from windrow.errors import WindrowError
 from windrow.units import FOREVER, format_size, format_timestamp
 
 if TYPE_CHECKING:
@@ -30,81 +33,94 @@ _SHOWN_ROWS = 8
 _FRAME = 5  # lines of a table that are not rows
 
 
-def run_local(text: str, console: Console | None) -> None:
+def run_local(file: StatementFile, console: Console | None) -> int:
     """Run the statements in this process until all sources have ended; without a console the status is printed."""
-    with connect(local=True) as engine:
-        engine.sql(text)
-        _run(engine, text, console)
+    _warn(file.check(is_resumed=False))
+    with connect(local=True) as engine, INTERRUPTS.running(), file.named():
+        engine.sql(file.text)
+        return _run(engine, file, console, "nothing of a run with --local is kept: it starts anew")
 
 
 def run_on_spark(
-    text: str, console: Console | None, master: str | None, checkpoint: str | None, rows_a_batch: int
-) -> None:
+    file: StatementFile, console: Console | None, master: str | None, checkpoint: str | None, rows_a_batch: int
+) -> int:
     """The same on Spark; the checkpoint of an earlier run is resumed."""
+    _warn(file.check(is_resumed=checkpoint is not None and _may_exist(checkpoint)))
     with console.status("Starting Spark ...") if console is not None and console.is_terminal else nullcontext():
         engine = connect(master=master, checkpoint=checkpoint, rows_a_batch=rows_a_batch)
-    with interrupted_once(), engine:
-        engine.resume(text)
+    with engine, INTERRUPTS.running(), file.named():
+        engine.resume(file.text)
+        if not engine.queries:
+            raise WindrowError(f"there is no query in {file.name}, nor in the checkpoint", "write CREATE QUERY name AS")
         engine.end_streams_without_source()
-        _run(engine, text, console)
+        return _run(engine, file, console, _NEXT_TIME if checkpoint is None else "the same command goes on from here")
 
 
-@contextmanager
-def interrupted_once() -> Iterator[None]:
-    """Only the first Ctrl-C counts: Spark then stops within seconds, and would print a lot if disturbed at that."""
-
-    def interrupt(*_: object) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        if signal.getsignal(signal.SIGINT) is interrupt:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+_NEXT_TIME = "nothing is kept; with --checkpoint FOLDER the same command would go on from here"
 
 
-def _run(engine: Engine, text: str, console: Console | None) -> None:
+def _may_exist(checkpoint: str) -> bool:
+    return "://" in checkpoint or Path(checkpoint).exists()
+
+
+def _warn(told: Sequence[str]) -> None:
+    for line in told:
+        Console(stderr=True, highlight=False).print(f"warning: {line}", style="yellow", markup=False, soft_wrap=True)
+
+
+def _run(engine: Engine, file: StatementFile, console: Console | None, next_time: str) -> int:
+    """Until the sources have ended or somebody interrupts; the exit code. `next_time` is how it could go on then."""
     if console is None:
-        print_run(engine)
+        is_interrupted = print_run(engine)
+        where = Console(stderr=True)
     else:
-        show_run(engine, questions(text), console)
+        is_interrupted, where = show_run(engine, questions(file.text), console), console
+    if is_interrupted:
+        where.print(Text(f"interrupted; {next_time}", style="dim"), soft_wrap=True)
+    return INTERRUPTED if is_interrupted else 0
 
 
-def print_run(engine: Engine) -> None:
-    """Run, and print the status as a line of JSON now and then, and at the end."""
+def print_run(engine: Engine) -> bool:
+    """Run, and print the status as a line of JSON whenever something has happened; whether it was interrupted."""
+    printed: list[dict[str, Any]] = []
 
     def print_status() -> None:
-        print(json.dumps(engine.status()), flush=True)
+        status = engine.status()
+        if printed != [status]:
+            printed[:] = [status]
+            print(json.dumps(status), flush=True)
 
-    with suppress(KeyboardInterrupt):
-        engine.run(print_status)
+    is_interrupted = _is_interrupted(engine, print_status)
     print_status()
+    return is_interrupted
 
 
-def show_run(engine: Engine, asked: Mapping[str, str], console: Console) -> None:
-    """Run, and show it as it goes; Ctrl-C ends a run that has no end of its own."""
-    interrupted = False
-    try:
-        if console.is_terminal:
-            live(engine, asked, console)
-        else:
-            engine.run()
-    except KeyboardInterrupt:
-        interrupted = True
+def show_run(engine: Engine, asked: Mapping[str, str], console: Console) -> bool:
+    """Run, and show it as it goes; Ctrl-C ends a run that has no end of its own. Whether it did."""
+    is_interrupted = live(engine, asked, console) if console.is_terminal else _is_interrupted(engine, lambda: None)
     for query in engine.queries:
         console.print(answer_table(query, asked), soft_wrap=not console.is_terminal)
     status = engine.status()
     console.print(_summary(status))
-    for line in failing_lines(status["failing"]):
+    for line in _remarks(status):
         console.print(line, soft_wrap=True)
-    if interrupted:
-        console.print(Text("interrupted; with --checkpoint the same command goes on from here", style="dim"))
+    return is_interrupted
 
 
-def live(engine: Engine, asked: Mapping[str, str], console: Console) -> None:
-    """Run with the answers so far on the screen."""
+def _is_interrupted(engine: Engine, poll: Callable[[], object]) -> bool:
+    def check_and_poll() -> None:
+        INTERRUPTS.check()
+        poll()
+
+    try:
+        engine.run(check_and_poll)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def live(engine: Engine, asked: Mapping[str, str], console: Console) -> bool:
+    """Run with the answers so far on the screen; whether it was interrupted."""
     began, seen = monotonic(), _Rate()
     shown: dict[Any, RenderableType] = {}  # the answers after the last micro-batch: they are read once
     with Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop") as screen:
@@ -116,9 +132,18 @@ def live(engine: Engine, asked: Mapping[str, str], console: Console) -> None:
                 shown.clear()
                 shown[batch] = _answers(engine, asked, console)
             progress = _progress(engine, status, monotonic() - began, seen)
-            screen.update(Group(progress, *failing_lines(status["failing"]), shown[batch]), refresh=True)
+            screen.update(Group(progress, *_remarks(status), shown[batch]), refresh=True)
 
-        engine.run(poll)
+        return _is_interrupted(engine, poll)
+
+
+def _remarks(status: Mapping[str, Any]) -> list[Text]:
+    """What fails, and what is hardly as it was meant."""
+    warned = (
+        f"warning: {one['stream']}: {one['what']} ({one['count']:,} rows, since {one['since']})"
+        for one in status["warnings"]
+    )
+    return [*failing_lines(status["failing"]), *(Text(line, style="yellow") for line in warned)]
 
 
 def _answers(engine: Engine, asked: Mapping[str, str], console: Console) -> RenderableType:

@@ -1,6 +1,6 @@
 """CQL: from text to statements with bound plans. The only part of Windrow that knows sqlglot."""
 
-from windrow.cql.compile import compile_query, statements
+from windrow.cql.compile import compile_query, placed_statements, statements
 from windrow.cql.statements import (
     Ask,
     Create,
@@ -24,5 +24,6 @@ __all__ = [
     "Statement",
     "TableChange",
     "compile_query",
+    "placed_statements",
     "statements",
 ]

@@ -15,14 +15,23 @@ from windrow.plan.nodes import Node
 
 def statements(text: str, catalog: Catalog) -> Iterator[Statement]:
     """The bound statements of a text. Apply each before asking for the next."""
+    return (statement for statement, _ in placed_statements(text, catalog))
+
+
+def placed_statements(text: str, catalog: Catalog) -> Iterator[tuple[Statement, int]]:
+    """The same, each with the line that it begins in."""
     for tree in read(text):
         try:
-            yield bind_statement(tree, catalog)
+            yield bind_statement(tree, catalog), _line(text, span_of(tree))
         except CqlError as error:
             raise error.locate(text) from None
         except RecursionError:
             hint = "split it with WITH or CREATE WINDOW"
             raise CqlMeaningError("this is nested too deeply", span_of(tree), hint).locate(text) from None
+
+
+def _line(text: str, span: Span | None) -> int:
+    return 1 if span is None else 1 + text[: span.start].count("\n")
 
 
 def compile_query(text: str, catalog: Catalog) -> Node:

@@ -220,8 +220,11 @@ def test_spark_that_does_not_start(java: str | None, message: str, tmp_path: Pat
         (tmp_path / "bin").mkdir()
         (tmp_path / "bin" / "java").write_text(f"#!/bin/sh\n{java}\n")
         (tmp_path / "bin" / "java").chmod(0o755)
-    (tmp_path / "empty.cql").write_text(CREATE)
-    command = [str(Path(sys.executable).with_name("windrow")), "run", str(tmp_path / "empty.cql")]
+    made = (
+        "CREATE STREAM g (ts TIMESTAMP, sensor INT, value DOUBLE) FROM generator('sensors', rows => 1) TIMESTAMP BY ts"
+    )
+    (tmp_path / "small.cql").write_text(f"{made}; CREATE QUERY q AS SELECT sensor FROM g")
+    command = [str(Path(sys.executable).with_name("windrow")), "run", str(tmp_path / "small.cql")]
     environment = os.environ | {"JAVA_HOME": str(tmp_path)}
     finished = subprocess.run(command, capture_output=True, text=True, env=environment)
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from windrow.cli import main
+from support.command import command
 
 FILE = """
 CREATE STREAM link (ts TIMESTAMP, src STRING, dst STRING, protocol STRING, bytes BIGINT, duration INTERVAL)
@@ -27,17 +29,25 @@ ON link.protocol = ports.protocol GROUP BY port;
 """
 
 
+@pytest.fixture
+def stack() -> Iterator[contextlib.ExitStack]:
+    with contextlib.ExitStack() as stack:
+        yield stack
+
+
 def test_a_file_runs_twice(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    stack: contextlib.ExitStack,
 ) -> None:
+    windrow = stack.enter_context(command(capsys, monkeypatch))
+
     def run(text: str, *options: str) -> tuple[int, str, str]:
         (tmp_path / "queries.cql").write_text(text)
-        arguments = ["run", str(tmp_path / "queries.cql"), "--checkpoint", str(tmp_path / "run"), *options]
-        monkeypatch.setattr(sys, "argv", ["windrow", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return int(ended.value.code or 0), printed.out, printed.err
+        done = windrow("run", str(tmp_path / "queries.cql"), "--checkpoint", str(tmp_path / "run"), *options)
+        return done.returncode, done.stdout, done.stderr
 
     first = run(FILE, "--batch-rows", "1000")
     assert first[0] == 0
@@ -64,6 +74,23 @@ def test_a_run_of_its_own_says_nothing_but_its_results(tmp_path: Path) -> None:
     assert finished.stdout.startswith("connections  How many connections")
 
 
+@pytest.mark.parametrize("moment", [1.0, 4.0, 8.0, 15.0], ids=lambda moment: f"{moment} s")
+def test_an_interrupt_at_any_moment(tmp_path: Path, moment: float) -> None:
+    """Of all of its processes, as from a terminal: also while Spark starts, and while loops are compiled."""
+    (tmp_path / "queries.cql").write_text(FILE.replace(", rows => 3000", ""))
+    command = [str(Path(sys.executable).with_name("windrow")), "run", str(tmp_path / "queries.cql")]
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    time.sleep(moment)
+    os.killpg(running.pid, signal.SIGINT)
+    shown, said = running.communicate()
+
+    assert (running.returncode, said) == (130, "")
+    if shown:
+        assert shown.rstrip().endswith("with --checkpoint FOLDER the same command would go on from here")
+
+
 def test_a_second_interrupt_while_spark_stops_is_not_heard(tmp_path: Path) -> None:
     (tmp_path / "queries.cql").write_text(FILE.replace(", rows => 3000", ""))
     command = [str(Path(sys.executable).with_name("windrow")), "run", str(tmp_path / "queries.cql")]
@@ -77,5 +104,5 @@ def test_a_second_interrupt_while_spark_stops_is_not_heard(tmp_path: Path) -> No
             running.wait(0.1)
     shown, said = running.communicate()
 
-    assert (running.returncode, said) == (0, "")
-    assert shown.rstrip().endswith("interrupted; with --checkpoint the same command goes on from here")
+    assert (running.returncode, said) == (130, "")
+    assert shown.rstrip().endswith("interrupted; the same command goes on from here")

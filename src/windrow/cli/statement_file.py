@@ -1,0 +1,92 @@
+"""A file of statements: what is wrong with it is found before anything starts, and said with its name and line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from windrow.catalog import Catalog, Entry, QueryEntry, StreamEntry, TableEntry
+from windrow.cql import Create, Statement, placed_statements
+from windrow.errors import CqlError, CqlNameError, WindrowError
+from windrow.plan.analysis.relations import streams_of
+from windrow.session import Session
+
+_CHECKED = ("parquet", "csv", "json", "generator")  # sources whose places and options can be looked at beforehand
+
+
+class StatementFile(NamedTuple):
+    name: str  # empty for statements that are in no file
+    text: str
+
+    def check(self, is_resumed: bool) -> list[str]:
+        """Read and plan all of it, and look for its sources; what is to be said although it can run.
+
+        A file that is resumed may name what only the checkpoint knows.
+        """
+        session = Session()
+        try:
+            count = sum(1 for _ in self._applied(session))
+        except CqlNameError:
+            if is_resumed:
+                return []
+            raise
+        if not count:
+            hint = "write CREATE STREAM ... FROM ... and CREATE QUERY name AS SELECT ..."
+            raise WindrowError(f"there are no statements in {self.name}", hint)
+        queries = session.catalog.entries(QueryEntry)
+        if not queries and not is_resumed:
+            hint = "write CREATE QUERY name AS SELECT ...; only queries with a name are shown"
+            raise WindrowError(f"there is no query in {self.name}", hint)
+        return [] if is_resumed else self._without_source(session.catalog, queries)
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Errors in the text say which file it is."""
+        try:
+            yield
+        except CqlError as error:
+            if error.text == self.text and self.name:
+                error.file = self.name
+            raise
+
+    def _applied(self, session: Session) -> Iterator[Statement]:
+        with self.named():
+            for statement, line in placed_statements(self.text, session.catalog):
+                try:
+                    session.apply(statement)
+                    if isinstance(statement, Create):
+                        _check(statement.entry, session)
+                except CqlError as error:
+                    raise error.locate(self.text) from None
+                except WindrowError as error:
+                    raise WindrowError(f"{self.name}, line {line}: {error.message}", error.hint) from None
+                yield statement
+
+    def _without_source(self, catalog: Catalog, queries: list[QueryEntry]) -> list[str]:
+        read = {name.lower() for query in queries if query.plan is not None for name in streams_of(query.plan)}
+        streams = [stream for stream in catalog.entries(StreamEntry) if stream.name.lower() in read]
+        lonely = [stream.name for stream in streams if stream.connector is None]
+        if lonely and len(lonely) == len(streams):
+            hint = "add FROM parquet('folder'), csv, json or generator(...) to CREATE STREAM, or push rows from Python"
+            raise WindrowError(f"no stream in {self.name} has a source: nothing would come", hint)
+        return [f"stream {name} has no source: it has no rows here" for name in lonely]
+
+
+def read_statements(file: Path) -> StatementFile:
+    try:
+        return StatementFile(str(file), file.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise WindrowError(f"{file} cannot be read: {reason}") from None
+
+
+def _check(entry: Entry, session: Session) -> None:
+    """What a runtime would refuse, as far as it can be known without one."""
+    from windrow.sources.connectors import source_of  # loads Arrow, which `explain` does without
+
+    if isinstance(entry, StreamEntry | TableEntry) and entry.connector is not None and entry.connector.name in _CHECKED:
+        source_of(entry.connector, entry.columns)
+    if isinstance(entry, QueryEntry) and entry.plan is not None:
+        session.explain_query(entry.name, entry.plan)

@@ -1,0 +1,92 @@
+"""`windrow run`: what is wrong with a file is said before anything starts, and what happens is shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.command import Command
+
+STREAM = "CREATE STREAM s (ts TIMESTAMP, symbol STRING, price DECIMAL(18, 4), size BIGINT, venue STRING)"
+GENERATED = f"{STREAM} FROM generator('trades', rate => 1000, rows => 5000) TIMESTAMP BY ts;"
+QUERY = "CREATE QUERY counted AS SELECT COUNT(*) AS n FROM s [RANGE UNBOUNDED];"
+
+
+@pytest.fixture(params=["--local", "on Spark"])
+def options(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Nothing is found by starting Spark."""
+
+    def started(**_: object) -> None:
+        raise AssertionError("an engine is started")
+
+    monkeypatch.setattr("windrow.cli.run.connect", started)
+    return ["--local"] if request.param == "--local" else []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "there are no statements in {file}"),
+        ("-- nothing but this\n;\n", "there are no statements in {file}"),
+        (GENERATED, "there is no query in {file}"),
+        (f"{GENERATED} SHOW STREAMS", "there is no query in {file}"),
+        (f"{STREAM} TIMESTAMP BY ts; {QUERY}", "no stream in {file} has a source: nothing would come"),
+        (f"{GENERATED}\n\nCREATE QUERY q AS SELECT sise FROM s;", "{file}, line 3, column 26: there is no column sise"),
+        (f"{GENERATED}\nCREATE QUERI", "{file}, line 2, column 8: 'QUERI' cannot be created"),
+        (
+            f"\n{STREAM}\nFROM csv('nowhere') TIMESTAMP BY ts; {QUERY}",
+            "{file}, line 2: there are no csv files in nowhere",
+        ),
+        (f"{STREAM} FROM generator('trades', rows => -1) TIMESTAMP BY ts;", "{file}, line 1: "),
+        (
+            f"{GENERATED}\nCREATE TABLE t (a INT) FROM csv('nowhere');",
+            "{file}, line 2: there are no csv files in nowhere",
+        ),
+    ],
+    ids=lambda text: " ".join(text.split())[-40:],
+)
+def test_a_file_that_cannot_run(windrow: Command, tmp_path: Path, options: list[str], text: str, message: str) -> None:
+    file = tmp_path / "queries.cql"
+    file.write_text(text)
+    finished = windrow("run", str(file), *options, folder=tmp_path)
+
+    assert (finished.returncode, finished.stdout) == (1, "")
+    assert finished.stderr.splitlines()[0].startswith(message.format(file=file))
+    assert "Traceback" not in finished.stderr
+
+
+def test_a_stream_without_a_source_beside_one_that_has_it(windrow: Command, tmp_path: Path) -> None:
+    file = tmp_path / "queries.cql"
+    alone = "CREATE STREAM alone (ts TIMESTAMP) TIMESTAMP BY ts; CREATE QUERY q AS SELECT ts FROM alone;"
+    file.write_text(f"{GENERATED} {QUERY} {alone}")
+    finished = windrow("run", str(file), "--local")
+
+    assert finished.returncode == 0
+    assert finished.stderr == "warning: stream alone has no source: it has no rows here\n"
+
+
+def test_a_column_that_no_file_has_is_told(windrow: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("ts,symbol,volume\n2026-01-01 12:00:00,A,1\n2026-01-01 12:00:01,B,1\n")
+    file = tmp_path / "queries.cql"
+    file.write_text(
+        f"CREATE STREAM f (ts TIMESTAMP, size BIGINT) FROM csv('{tmp_path}') TIMESTAMP BY ts;"
+        "CREATE QUERY q AS SELECT size FROM f;"
+    )
+    finished = windrow("run", str(file), "--local")
+
+    assert finished.returncode == 0
+    (warning,) = (line for line in finished.stdout.splitlines() if line.startswith("warning"))
+    assert warning.startswith(
+        "warning: f: there is no column size, it is NULL; not declared: symbol, volume (2 rows, since 20"
+    )
+
+
+def test_lines_of_json_are_printed_when_something_has_happened(windrow: Command, tmp_path: Path) -> None:
+    file = tmp_path / "queries.cql"
+    file.write_text(f"{GENERATED} {QUERY}")
+    printed = windrow("run", str(file), "--local", "--json").stdout.splitlines()
+
+    assert len(printed) == len(set(printed)) >= 1
+    assert json.loads(printed[-1])["streams"]["s"]["rows"] == 5000
