@@ -22,6 +22,7 @@ from windrow.physical.structures import structure_kind
 from windrow.plan.nodes import Node, Stream
 from windrow.plan.strategy import Strategy
 from windrow.runtime.local.dataflow import Dataflow
+from windrow.runtime.stepping import Passes
 from windrow.session import Session
 from windrow.sources.generators import generator
 from windrow.state import STRUCTURES
@@ -205,6 +206,13 @@ class Answer:
         return words[np.lexsort(words.T)] if len(words) else np.zeros((0, 0), np.uint64)
 
 
+def _stepped(dataflow: Dataflow, query: str, inputs: Mapping[str, Batch], segment: Segment) -> Batch:
+    passes = Passes(lambda streams, start: segment, lambda start, source, of: inputs[source.source or ""])
+    changes = dataflow.step(passes)[query]
+    assert changes is not None, query
+    return changes
+
+
 def _fed(trace: Trace, query: str, plan: Node, strategy: Strategy, window: int, sizes: Mapping[int, int]) -> Run:
     """Fill the windows, then measure batches of each size, one size after the other."""
     used = {node.name: trace.links[node.name] for node in plan.walk() if isinstance(node, Stream)}
@@ -216,7 +224,7 @@ def _fed(trace: Trace, query: str, plan: Node, strategy: Strategy, window: int, 
     begin = int(times[0])
     for edge in _edges(times, 0, filled, FILLED_IN):
         inputs, segment = _inputs(used, begin, edge)
-        answer.take(dataflow.step(inputs, segment)[query], segment)
+        answer.take(_stepped(dataflow, query, inputs, segment), segment)
         begin = edge
     ms, operators_ms = {}, {}
     rows_in_window = int(np.searchsorted(times, times[0] + window))
@@ -230,7 +238,7 @@ def _fed(trace: Trace, query: str, plan: Node, strategy: Strategy, window: int, 
             begin = edge
             rows += sum(map(len, inputs.values()))
             start = process_time()
-            changes = dataflow.step(inputs, segment)[query]
+            changes = _stepped(dataflow, query, inputs, segment)
             between = process_time()
             answer.take(changes, segment)
             operators, stored = operators + between - start, stored + process_time() - between

@@ -167,14 +167,19 @@ class TestHeartbeats:
         assert not engine.tick()
         engine.close()
 
-    def test_a_stream_without_heartbeat_holds_time(self) -> None:
+    def test_a_stream_without_heartbeat_holds_those_who_read_it(self) -> None:
         clock = ManualClock(1 * SECOND)
         engine = self.engine(clock, "SELECT k FROM s [RANGE 5 SECONDS]")
-        engine.sql("CREATE STREAM t (ts TIMESTAMP, k INT, v INT) TIMESTAMP BY ts")
-        engine.query("SELECT k FROM t [RANGE 5 SECONDS]")
+        engine.sql("DROP QUERY q; CREATE STREAM t (ts TIMESTAMP, k INT, v INT) TIMESTAMP BY ts")
+        engine.query("SELECT k FROM s [RANGE 5 SECONDS] EXCEPT SELECT k FROM t [RANGE 5 SECONDS]")
         engine.step()
         clock.advance(60 * SECOND)
-        assert not engine.tick()
+        assert not engine.tick(), "t holds the only query"
+        engine.query("SELECT k FROM s [RANGE 5 SECONDS]")
+        engine.push("s", table([(2, 1, 1)]))
+        engine.step()
+        clock.advance(60 * SECOND)
+        assert engine.tick(), "nothing holds the other one"
         engine.close()
 
     def test_a_source_that_has_more_is_not_silent(self) -> None:
@@ -280,10 +285,12 @@ class TestResuming:
 
 def test_an_end_waits_for_what_was_handed_over_before() -> None:
     """A stream of two files ends with the second, in the very batch that reads it."""
+    from windrow.runtime.advance import advance
     from windrow.runtime.progress import IntakeReport, Progress
 
     progress = Progress().with_streams({"s": 0}).ending({"s": 2})
-    first, _ = progress.with_intake([{"s": IntakeReport(1, 5, 5, read=1)}]).advanced({"s"})
-    second, segment = first.with_intake([{"s": IntakeReport(1, 7, 7, read=1)}]).advanced({"s"})
-    assert (first.watermark, segment is not None, second.streams["s"].has_ended) == (5, True, True)
-    assert second.watermark == np.iinfo(np.int64).max
+    first = advance(progress.with_intake([{"s": IntakeReport(1, 5, 5, read=1)}]), ()).after
+    second = advance(first.with_intake([{"s": IntakeReport(1, 7, 7, read=1)}]), ())
+    assert first.streams["s"].final == 5
+    assert second.after.streams["s"].has_ended
+    assert second.segment(frozenset(("s",))) == (5, np.iinfo(np.int64).max, 7)

@@ -72,6 +72,7 @@ class Lowering(LoweringContext):
         made = (direct or Lowering(dictionary, shard=shard)) if needs_direct else None
         super().__init__(LOWER, dictionary, strategy, made, shard)
 
-    def sent(self, plan: Node) -> PhysicalNode:
-        """What an exchange sends."""
-        return sources.sent(plan, self)
+    def sent(self, plan: Node, streams: frozenset[str]) -> PhysicalNode:
+        """What an exchange sends that moves with some streams."""
+        with self.paces.read_by(streams):
+            return sources.sent(plan, self)

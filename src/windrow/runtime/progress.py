@@ -1,8 +1,10 @@
 """How far time has come: a pure function from what was known and what a batch of rows brought.
 
-The watermark of a stream is the largest timestamp seen less its slack; the engine's is the smallest over the streams
-that queries read. When it moves, the segment from the old to the new one is final. Time begins with the first row.
-Every shard works this out by itself from the same reports, and comes to the same.
+The watermark of a stream is the largest timestamp seen less its slack. A row is late, once and for everybody, when it
+is before its own stream's watermark as of the last advance (`final`). Everything else moves with the streams below it:
+the watermark of an operator or a query is the smallest of theirs, and when it moves, the segment from the old to the
+new one is final. Time begins for each of them with the first row of its own streams. Every shard works this out by
+itself from the same reports, and comes to the same.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from windrow.batch import Segment
+from windrow.runtime.readers import Reader, Streams
 from windrow.units import BEGINNING, FOREVER
 
 
@@ -54,6 +56,11 @@ class IntakeReport:
             {**other.warned, **{what: had.merged(other.warned.get(what)) for what, had in self.warned.items()}},
         )
 
+    @property
+    def arrived(self) -> int:
+        """All rows that came, whatever became of them."""
+        return self.rows + self.late + sum(self.rejected.values())
+
 
 def contradicted(reasons: Mapping[str, int]) -> IntakeReport:
     """Rows that were taken, and rejected when their time was final."""
@@ -71,6 +78,7 @@ class StreamProgress:
     intake: IntakeReport = IntakeReport()
     at_least: int = BEGINNING
     ends_at: int | None = None
+    final: int = BEGINNING  # the watermark as of the last advance: rows before it are late
 
     @property
     def has_ended(self) -> bool:
@@ -95,20 +103,62 @@ def stream_status(stream: StreamProgress, **more: int | None) -> dict[str, Any]:
     }
 
 
+_UNKNOWN = StreamProgress(slack=0)  # a stream that no step has seen
+
+
 @dataclass(frozen=True)
 class Progress:
     streams: Mapping[str, StreamProgress] = field(default_factory=dict)
-    watermark: int = BEGINNING
-    origin: int | None = None  # when time began
+    tables: Mapping[str, int] = field(default_factory=dict)  # when a change without a time of its own takes effect
+    furthest: int = BEGINNING  # the largest watermark: by it queries over tables alone go
+
+    def _stream(self, name: str) -> StreamProgress:
+        return self.streams.get(name, _UNKNOWN)
+
+    def watermark_of(self, streams: Streams) -> int:
+        """All rows of these streams before it are there."""
+        return min((self._stream(name).final for name in streams), default=self.furthest)
+
+    def first_of(self, streams: Streams) -> int:
+        """The time of the first row of some streams, with which their time begins."""
+        return min((self._stream(name).intake.first for name in streams), default=self.furthest)
+
+    def begin_of(self, reader: Reader) -> int | None:
+        """When time began for a query; None as long as it has not."""
+        begin = max(self.first_of(reader.streams), reader.start)
+        return begin if begin < self.watermark_of(reader.streams) else None
+
+    def last_row_of(self, streams: Streams) -> int:
+        """The latest timestamp that some streams have shown."""
+        return max((self._stream(name).intake.newest for name in streams), default=int(BEGINNING))
 
     @property
     def last_row(self) -> int:
         """The latest timestamp that any stream has shown."""
-        return max((stream.intake.newest for stream in self.streams.values()), default=BEGINNING)
+        return self.last_row_of(frozenset(self.streams))
+
+    def start_after(self, streams: Streams) -> int:
+        """Since when a query that starts now has all rows of its streams, where what is not final waits for it."""
+        finals = [self.streams[name].final for name in streams if name in self.streams]
+        return max((final for final in finals if final != FOREVER), default=int(BEGINNING))
 
     def with_streams(self, slacks: Mapping[str, int]) -> Progress:
         """Streams come and go; those that stay keep what is known of them."""
         return replace(self, streams={n: self.streams.get(n, StreamProgress(slack)) for n, slack in slacks.items()})
+
+    def with_tables(self, names: Collection[str], readers: Collection[Reader]) -> Progress:
+        """Changes of tables that come now take effect at the largest watermark among the streams of their readers.
+
+        A stream that has ended says nothing: who reads no other one is through. Effects never go back.
+        """
+        return replace(self, tables={name: max(self._time_of(name, readers), self.tables.get(name, BEGINNING))
+                                     for name in names})  # fmt: skip
+
+    def _time_of(self, table: str, readers: Collection[Reader]) -> int:
+        reading = [reader for reader in readers if table in reader.tables]
+        finals = [self.streams[name].final for reader in reading for name in reader.streams]
+        finals += [self.furthest for reader in reading if not reader.streams]
+        return max((final for final in finals if final != FOREVER), default=int(BEGINNING))
 
     def moved(self, times: Mapping[str, int]) -> Progress:
         """Heartbeats: no row of these streams before these times will come."""
@@ -133,18 +183,15 @@ class Progress:
                 streams[name] = replace(streams[name], intake=streams[name].intake + brought)
         return replace(self, streams=streams)
 
-    def can_advance(self, used: Collection[str]) -> bool:
-        """Whether the watermark would move without any rows."""
-        return self.advanced(used)[0].watermark > self.watermark
-
-    def advanced(self, used: Collection[str]) -> tuple[Progress, Segment | None]:
-        """The watermark moves as far as the streams that are read allow; the segment is what that makes final."""
-        watermark = min((self.streams[name].watermark for name in used), default=self.watermark)
-        if watermark <= self.watermark:
-            return self, None
-        first = min(self.streams[name].intake.first for name in used)
-        if self.origin is None and first >= watermark:
-            return replace(self, watermark=watermark), None
-        begin = first if self.origin is None else self.watermark
-        origin = begin if self.origin is None else self.origin
-        return replace(self, watermark=watermark, origin=origin), Segment(begin, watermark, self.last_row)
+    def advanced(self, readers: Collection[Reader]) -> Progress:
+        """Every stream's watermark becomes final."""
+        streams = dict(self.streams)
+        for name, stream in self.streams.items():
+            if stream.watermark > stream.final:
+                streams[name] = replace(stream, final=stream.watermark)
+        after = replace(self, streams=streams)
+        used = frozenset[str]().union(*(reader.streams for reader in readers))
+        finals = [streams[name].final for name in used]
+        moving = [final for final in finals if final != FOREVER]
+        furthest = max(moving, default=FOREVER if finals else BEGINNING)
+        return replace(after, furthest=max(self.furthest, furthest)).with_tables(self.tables, readers)

@@ -23,6 +23,11 @@ class Query(ABC):
     plan: Node  # optimized; on shards after a restart, as it runs
     slide: int | None  # how far apart refreshes are
 
+    @property
+    @abstractmethod
+    def watermark(self) -> int:
+        """All rows of its own streams before it are there: its answers at earlier instants are final."""
+
     @abstractmethod
     def answer(self, at: int | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""

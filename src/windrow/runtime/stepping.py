@@ -1,12 +1,17 @@
-"""The loop that takes a segment of time through operators; every engine and every lookup runs it."""
+"""The loop that takes operators through time; every engine and every lookup runs it.
+
+Each node has a segment of its own: what has become final for the streams that it moves with. An input that moves with
+fewer streams is never behind; what comes from it and is later than the node's segment is held back until its time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
-from windrow.batch import Batch, Segment
+from windrow.batch import Batch, Segment, concat
 from windrow.clock import monotonic
 from windrow.operators import State
 from windrow.physical.physical_node import PhysicalNode
@@ -22,35 +27,91 @@ class Step(NamedTuple):
 
 
 class SegmentPass:
-    """Operators taken through a segment, inputs first, each of them once however many read it.
+    """Operators taken through their segments, inputs first, each of them once however many read it.
 
-    `received` gives the rows of a source in the order of time, `state_of` the state that an operator works on.
+    `segment_of` gives the segment of a node, or None when its time has not moved; `received` the rows of a source in
+    it, in the order of time, or no rows when there is no segment; `state_of` the state that an operator works on.
     """
 
     def __init__(
         self,
-        segment: Segment,
-        received: Callable[[PhysicalNode], Batch],
+        segment_of: Callable[[PhysicalNode], Segment | None],
+        received: Callable[[PhysicalNode, Segment | None], Batch],
         state_of: Callable[[PhysicalNode], State | None] = attrgetter("state"),
     ) -> None:
         self.steps: list[Step] = []
-        self._segment = segment
+        self._segment_of = segment_of
         self._received = received
         self._state_of = state_of
-        self._changes: dict[int, Batch] = {}
+        self._changes: dict[int, Batch | None] = {}
 
-    def changes(self, node: PhysicalNode) -> Batch:
-        """What comes out of a node, in the order of time."""
+    def changes(self, node: PhysicalNode) -> Batch | None:
+        """What comes out of a node, in the order of time; None when its time has not moved."""
         if id(node) not in self._changes:
-            self._changes[id(node)] = self._received(node) if node.operator is None else self._step(node)
+            self._changes[id(node)] = self._stepped(node)
         return self._changes[id(node)]
 
-    def _step(self, node: PhysicalNode) -> Batch:
-        assert node.operator is not None, node
-        below = [self.changes(child) for child in node.inputs]
+    def _stepped(self, node: PhysicalNode) -> Batch | None:
+        segment = self._segment_of(node)
+        if node.operator is None:
+            return None if segment is None else self._received(node, segment)
+        below = [self._arrived(node, place, segment) for place in range(len(node.inputs))]
+        if segment is None:
+            return None
         began = monotonic()
-        changes = node.operator.step(self._state_of(node), below, self._segment)
+        changes = node.operator.step(self._state_of(node), below, segment)
         if not any(changes.ts is rows.ts for rows in below):  # else they are in order, as they came
             changes = changes.sorted_by_time()
         self.steps.append(Step(node, sum(map(len, below)), len(changes), monotonic() - began))
         return changes
+
+    def _arrived(self, node: PhysicalNode, place: int, segment: Segment | None) -> Batch:
+        """What an input brings for the segment; without one everything waits."""
+        below = node.inputs[place]
+        changes, held = self.changes(below), node.held.get(place)
+        if held is None:
+            return self._nothing(below) if changes is None else changes
+        if changes is not None:
+            held.put(changes)
+        due = [] if segment is None else held.pop_before(segment.end)
+        return concat(due) if due else self._nothing(below)
+
+    def _nothing(self, node: PhysicalNode) -> Batch:
+        """No rows, with the columns that a node gives."""
+        if node.nothing is None:
+            if node.operator is None:
+                given = self._received(node, None)
+            else:
+                below = [self._nothing(child) for child in node.inputs]
+                given = node.operator.step(node.operator.fresh_state(), below, Segment(0, 1))
+            node.nothing = given.slice(0, 0)
+        return node.nothing
+
+
+class Passes:
+    """Nodes of queries that started at different times, taken through the same advance of time.
+
+    `segment_of` gives what has become final for streams from a start on.
+    """
+
+    def __init__(
+        self,
+        segment_of: Callable[[frozenset[str], int], Segment | None],
+        received: Callable[[int, PhysicalNode, Segment | None], Batch],
+    ) -> None:
+        self._segment_of, self._received = segment_of, received
+        self._by_start: dict[int, SegmentPass] = {}
+
+    def changes(self, root: PhysicalNode, start: int) -> Batch | None:
+        """What comes out of a node of queries that started together; None when its time has not moved."""
+        if start not in self._by_start:
+            self._by_start[start] = SegmentPass(partial(self._segment, start), partial(self._received, start))
+        return self._by_start[start].changes(root)
+
+    def steps(self) -> Iterator[Step]:
+        for through in self._by_start.values():
+            yield from through.steps
+
+    def _segment(self, start: int, node: PhysicalNode) -> Segment | None:
+        assert node.streams is not None, node
+        return self._segment_of(node.streams, start)

@@ -1,7 +1,9 @@
 """Tables: their contents, and their changes as a changelog with effect times.
 
-A change takes effect at the time it names, or at the watermark when it names none or an earlier one: answers that are
-final stay so. What is inserted before time begins has always been there.
+A change takes effect at the time it names, or at the one that it is logged with (`Progress.tables`) when it names none
+or an earlier one: nobody who reads the table is further, so answers that are final stay so. Readers are at different
+times; each sees the changes of its own segment, and at its beginning the contents as of then. The changelog is kept for
+the slowest of them. What is inserted before time begins has always been there.
 
 Rows of a source that do not fit, or whose key is there already, are rejected as those of streams are; a statement that
 cannot be applied is refused as a whole.
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,6 +27,7 @@ from windrow.batch import (
     Segment,
     arrow_type,
     concat,
+    consolidate,
     empty,
     inserts,
     rows_to_arrow,
@@ -35,10 +39,14 @@ from windrow.catalog import TableEntry
 from windrow.cql import TableChange
 from windrow.errors import WindrowError
 from windrow.physical.expressions import ExpressionCompiler
+from windrow.physical.physical_node import contents_of
 from windrow.plan.expressions import Value
 from windrow.runtime.intake.side_output import SideOutput
 from windrow.runtime.intake.typed_rows import typed_rows
+from windrow.runtime.progress import Progress
+from windrow.runtime.readers import Reader
 from windrow.types import DATE, INTERVAL, TIMESTAMP, Type
+from windrow.units import FOREVER
 
 
 @dataclass(frozen=True)
@@ -54,50 +62,91 @@ class TableStore:
         self._types = tuple(column.type for column in entry.columns)
         self._names = [column.name for column in entry.columns]
         self._key = tuple(self._names.index(name) for name in entry.primary_key)
-        self._rows = empty(self._types, dictionary)
+        self._rows = self._before = self._changelog = empty(self._types, dictionary)  # before it, and since
         self._used_keys = KeyTable()  # of a non-retroactive table: a deleted key is not inserted again
         self._pending: list[_Pending] = []
         self._columns = [replace(c, nullable=c.nullable and c.name not in entry.primary_key) for c in entry.columns]
         self.rejected = SideOutput()  # rows of the source
         self.refused: list[tuple[TableChange, str]] = []  # statements that could not be applied, and why
 
-    def apply(self, change: TableChange, watermark: int) -> None:
+    def apply(self, change: TableChange, logged: int) -> None:
         """Take a statement; it changes the table when its effect time has come."""
-        effect = watermark if change.effect is None else max(change.effect, watermark)
+        effect = logged if change.effect is None else max(change.effect, logged)
         self._pending.append(_Pending(effect, change))
-        self._pending.sort(key=lambda pending: pending.effect)
+        self._take_effect(logged)
 
-    def load(self, tables: Iterable[pa.Table], watermark: int) -> None:
-        """Take the rows of a source, each at the time in the EFFECTIVE BY column, else at the watermark."""
+    def load(self, tables: Iterable[pa.Table], logged: int) -> None:
+        """Take the rows of a source, each at the time in the EFFECTIVE BY column, else at the one it is logged with."""
         for table in tables:
             columns, rows = typed_rows(table, self._columns, self._dictionary, self.rejected)
             if rows.num_rows:
-                self._pending += self._by_effect(inserts(tuple(columns), np.full(rows.num_rows, watermark)), watermark)
-        self._pending.sort(key=lambda pending: pending.effect)
-
-    @property
-    def waiting(self) -> int:
-        """How many changes have not taken effect yet."""
-        return len(self._pending)
+                self._pending += self._by_effect(inserts(tuple(columns), np.full(rows.num_rows, logged)), logged)
+        self._take_effect(logged)
 
     def contents(self) -> Batch:
-        """The rows now, as tuples that never end."""
+        """The rows as of the last change that has taken effect, as tuples that never end."""
         return self._rows
 
+    def contents_before(self, time: int) -> Batch:
+        """The rows as they were just before a time that somebody may still be at."""
+        early = self._changelog.slice(0, self._cut(time))
+        if not len(early):
+            return self._before
+        rows = concat([self._before, early])
+        if rows.is_positive:
+            return rows
+        level = np.zeros(len(rows), np.int64)
+        return consolidate(rows.with_lifetimes(level, rows.exp))
+
     def changes(self, segment: Segment) -> Batch:
-        """The changes that take effect in the segment; the contents are then those at its end."""
-        changes = [self._rows.slice(0, 0)]
-        # What took effect before time began was there for the first tuple too, also under later-tuples-only.
-        earliest = segment.begin if self.entry.retroactive else segment.begin - 1
-        while self._pending and self._pending[0].effect < segment.end:
+        """The changes that took effect in a segment."""
+        return self._changelog.slice(self._cut(segment.begin), self._cut(segment.end))
+
+    def until(self, time: int) -> TableStore:
+        """With what takes effect before a time that is final for somebody.
+
+        When time has run out for some, others may still see changes before those that wait for their time: what is
+        seen at the end is not what the table will be.
+        """
+        store = self if time != FOREVER else self._at_the_end()
+        store._take_effect(time - 1)
+        return store
+
+    def forget(self, slowest: int) -> None:
+        """Nobody is before this time any more."""
+        if self._cut(slowest):
+            self._before = self.contents_before(slowest)
+            self._changelog = self._changelog.slice(self._cut(slowest), len(self._changelog))
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many changes wait for their time, and how many for readers."""
+        return len(self._pending), len(self._changelog)
+
+    def _take_effect(self, until: int) -> None:
+        """Nobody is further than this time, and changes that come later take effect later."""
+        self._pending.sort(key=lambda pending: pending.effect)
+        changes = [self._changelog]
+        while self._pending and self._pending[0].effect <= until:
             pending = self._pending.pop(0)
-            moment = max(pending.effect, earliest)
             try:
-                changes += self._apply(pending.change, moment)
+                changes += self._apply(pending.change, pending.effect)
             except WindrowError as error:
                 assert isinstance(pending.change, TableChange), error
                 self.refused.append((pending.change, error.message))
-        return concat(changes).sorted_by_time()
+        self._changelog = concat(changes)
+
+    def _at_the_end(self) -> TableStore:
+        """As it will be for who does not wait for changes that may still come."""
+        if not self._pending:
+            return self
+        store = copy(self)
+        store._pending, store._used_keys = list(self._pending), deepcopy(self._used_keys)
+        store.rejected, store.refused = SideOutput(), []
+        return store
+
+    def _cut(self, time: int) -> int:
+        return int(np.searchsorted(self._changelog.ts, time))
 
     def reasons(self) -> dict[str, int]:
         """Why rows and statements were not taken, and how many."""
@@ -105,12 +154,12 @@ class TableStore:
         reasons.update(reason for _, reason in self.refused)
         return dict(reasons)
 
-    def _by_effect(self, rows: Batch, watermark: int) -> list[_Pending]:
-        """Rows that take effect together; one that does not say when does so at the watermark."""
+    def _by_effect(self, rows: Batch, logged: int) -> list[_Pending]:
+        """Rows that take effect together; one that does not say when does so when it is logged."""
         if self.entry.effective is None:
-            return [_Pending(watermark, rows)]
+            return [_Pending(logged, rows)]
         times = rows.columns[self._names.index(self.entry.effective)]
-        effects = np.where(times.valid_mask(), np.maximum(times.values, watermark), watermark)
+        effects = np.where(times.valid_mask(), np.maximum(times.values, logged), logged)
         return [_Pending(int(effect), rows.take(effects == effect)) for effect in np.unique(effects)]
 
     def _apply(self, change: TableChange | pa.Table, moment: int) -> list[Batch]:
@@ -192,3 +241,16 @@ def _array(values: Sequence[Value], of: Type) -> pa.Array:
     if of in (TIMESTAMP, INTERVAL, DATE):
         return pa.array(values, pa.int32() if of == DATE else pa.int64()).view(arrow_type(of))
     return pa.array(values, arrow_type(of))
+
+
+def table_rows(store: TableStore, source: str, segment: Segment) -> Batch:
+    """What a source that is fed from a table gives to an operator in a segment."""
+    seen = store.until(segment.end)
+    is_contents = source == contents_of(store.entry.name)
+    return seen.contents_before(segment.begin) if is_contents else seen.changes(segment)
+
+
+def slowest_reader(table: str, readers: Iterable[Reader], progress: Progress) -> int:
+    """How far everybody is who reads a table."""
+    reading = (reader for reader in readers if table in reader.tables)
+    return min((max(progress.watermark_of(r.streams), r.start) for r in reading), default=progress.tables[table])

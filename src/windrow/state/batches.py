@@ -24,8 +24,12 @@ class Batches:
 
     def put(self, rows: Batch) -> None:
         if len(rows):
-            self._named += 1
-            self._batches[str(self._named)] = rows
+            self._batches[self._new_name()] = rows
+
+    def _new_name(self) -> str:
+        """A batch never changes: what is left of one has another name."""
+        self._named += 1
+        return str(self._named)
 
     def rows(self, like: Batch) -> Batch:
         """All of them; `like` gives the columns when there are none."""

@@ -1,6 +1,7 @@
 """What every function that lowers a node is handed: plans below, columns by position, the strategy and its structures.
 
-Equal sub-plans become one operator, so that queries that share a part of their plans share its work and its state.
+Equal sub-plans that move with the same streams become one operator, so that queries that share a part of their plans
+share its work and its state.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from windrow.batch.shards import Shard
 from windrow.operators import NegativeTuples, Operator
 from windrow.physical.closings import ClosingsLowering
 from windrow.physical.expressions import ExpressionCompiler
+from windrow.physical.lowering.paces import Paces
 from windrow.physical.physical_node import PhysicalNode
 from windrow.physical.structures import structure_kind
+from windrow.plan.analysis.relations import streams_of
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.by_kind import ByKind
 from windrow.plan.nodes import Node
@@ -43,26 +46,30 @@ class LoweringContext:
         self.strategy = strategy
         self.direct = self if direct is None else direct
         self.shard = shard
-        self.closings = ClosingsLowering(strategy, PhysicalNode)
-        self._known: dict[Node, PhysicalNode] = {}
-        self._sources: dict[Node, PhysicalNode] = {}
+        self.paces: Paces = Paces() if direct is None else direct.paces
+        self.closings = ClosingsLowering(strategy, _closing_node)
+        self._known: dict[tuple[Node, frozenset[str]], PhysicalNode] = {}
+        self._sources: dict[tuple[Node, frozenset[str]], PhysicalNode] = {}
 
     @property
     def is_nt(self) -> bool:
         return self.strategy is Strategy.NT
 
     def lower(self, plan: Node) -> PhysicalNode:
-        if plan not in self._known:
-            self._known[plan] = self._table[plan](plan, self)
-            self._sign(self._known[plan])
-        return self._known[plan]
+        pace = self.paces.of(plan)
+        if (plan, pace) not in self._known:
+            with self.paces.read_by(pace):
+                node = self._known[plan, pace] = self._table[plan](plan, self)
+            self._sign(node, pace)
+        return self._known[plan, pace]
 
     def source(self, plan: Node, name: str) -> PhysicalNode:
         """Rows as they come; whoever reads them reads this one."""
-        if plan not in self._sources:
-            self._sources[plan] = PhysicalNode(plan, None, source=name)
-            self._sign(self._sources[plan])
-        return self._sources[plan]
+        pace = self.paces.of(plan)
+        if (plan, pace) not in self._sources:
+            self._sources[plan, pace] = PhysicalNode(plan, None, source=name)
+            self._sign(self._sources[plan, pace], pace)
+        return self._sources[plan, pace]
 
     def over_inputs(self, plan: Node, operator: Operator[Any]) -> PhysicalNode:
         return PhysicalNode(plan, operator, tuple(self.lower(below) for below in plan.inputs))
@@ -82,9 +89,19 @@ class LoweringContext:
         """Under NT, what cannot take negative tuples: computed without them, and made to emit its ends after that."""
         return PhysicalNode(plan, NegativeTuples(structure_kind(plan, Strategy.UPA)), (self.direct.lower(plan),))
 
-    def _sign(self, node: PhysicalNode) -> None:
-        """Say for which strategy operators were made; what is below others has been signed before."""
-        if not node.lowered_for:
-            node.lowered_for = self.strategy.value
-            for below in node.inputs:
-                self._sign(below)
+    def _sign(self, node: PhysicalNode, pace: frozenset[str]) -> None:
+        """Say for which strategy operators were made, and with what they move; what is below others has been signed."""
+        if node.lowered_for:
+            return
+        node.lowered_for = self.strategy.value
+        for below in node.inputs:
+            self._sign(below, pace)
+        if node.streams is None:
+            node.move_with(pace)
+
+
+def _closing_node(plan: Node, *of_node: Any, **more: Any) -> PhysicalNode:
+    """Closings move with the streams below them, whoever reads them."""
+    node = PhysicalNode(plan, *of_node, **more)
+    node.move_with(streams_of(plan))
+    return node

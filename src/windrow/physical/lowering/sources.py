@@ -11,9 +11,9 @@ from windrow.operators import ColumnLifetime, Projection, Selection, TimeWindow
 from windrow.operators.joins.table_input import TableInput
 from windrow.physical.lowering.context import LoweringContext
 from windrow.physical.lowering.outputs import result_rows
-from windrow.physical.physical_node import PhysicalNode, contents_of, plan_digest
+from windrow.physical.physical_node import PhysicalNode, contents_of, pace_digest, plan_digest
 from windrow.physical.windows import lifetime_ordinal
-from windrow.plan.analysis.relations import is_relation
+from windrow.plan.analysis.relations import is_relation, streams_of
 from windrow.plan.nodes import Node, Stream, Table
 from windrow.plan.running_nodes import Exchange, Stamped
 from windrow.types import TIMESTAMP
@@ -71,7 +71,9 @@ def _arrivals(plan: Stream, context: LoweringContext) -> PhysicalNode:
 
 
 def _received(plan: Exchange, context: LoweringContext) -> PhysicalNode:
-    return context.source(plan, f"{context.strategy.value}.{plan_digest(plan)}")
+    pace = context.paces.of(plan)
+    own = "" if pace == streams_of(plan) else f".{pace_digest(pace)}"
+    return context.source(plan, f"{context.strategy.value}.{plan_digest(plan)}{own}")
 
 
 def _with_own_lifetimes(plan: Node, rows: Stream, below: PhysicalNode) -> PhysicalNode:

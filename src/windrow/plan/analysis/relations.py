@@ -15,6 +15,14 @@ def streams_of(node: Node) -> frozenset[str]:
 
 
 @per_node
+def tables_of(node: Node) -> frozenset[str]:
+    """The tables that a plan reads, in lower case."""
+    if isinstance(node, Table):
+        return frozenset((node.name.lower(),))
+    return frozenset().union(*map(tables_of, node.inputs))
+
+
+@per_node
 def is_relation(node: Node) -> bool:
     """Only tables below: the contents change by statements, not by time."""
     if isinstance(node, Stream | Table):

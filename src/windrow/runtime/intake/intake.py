@@ -1,8 +1,8 @@
 """Intake: rows of one stream on their way in. Bad rows are rejected, late ones go to a side output, the rest wait.
 
-A row is late when its time is before the watermark of the engine as it was before the row came. Nothing is lost in
-silence: late and rejected rows are kept and counted. What the rows bring for the watermark is an `IntakeReport`
-(`progress`).
+A row is late when its time is before the watermark of its own stream as of the step, or micro-batch, before its own.
+Nothing is lost in silence: late and rejected rows are kept and counted. What the rows bring for the watermark is an
+`IntakeReport` (`progress`).
 
 Punctuations are taken out of the rows: one of time moves the watermark to itself, whatever the slack; one of a key
 closes it, and rows of the key that are later all the same are rejected.
@@ -66,17 +66,17 @@ class Intake:
         key = self._ordinals(stream.punctuated)
         self.closed = ClosedKeys(key, empty([self._types[place] for place in key], dictionary)) if key else None
 
-    def take(self, rows: pa.Table, engine_watermark: int, arrival: int) -> IntakeReport:
-        """Rows as they arrived; `arrival` is the time for streams that take it."""
+    def take(self, rows: pa.Table, final: int, arrival: int) -> IntakeReport:
+        """Rows as they arrived: `final` is the watermark of the stream before them, `arrival` when they came."""
         known = Counter(self.rejected.reasons)
         absent = absent_columns(rows, self.stream.columns)
         warned = {what: Occurrences(count, arrival) for what, count in absent.items()}
         columns, rows = typed_rows(rows, self.stream.columns, self._dictionary, self.rejected)
-        if engine_watermark < FOREVER:
-            arrival = max(arrival, engine_watermark)  # the clock may have been set back: nothing is late by that
+        if final < FOREVER:
+            arrival = max(arrival, final)  # the clock may have been set back: nothing is late by that
         ts, rows = self._times(columns, rows, arrival)
         rejected = dict(Counter(self.rejected.reasons) - known)
-        late = ts < engine_watermark
+        late = ts < final
         if late.any():
             self.late.put(rows.filter(pa.array(late)), "behind the watermark")
             columns = [column.take(~late) for column in columns]

@@ -1,15 +1,13 @@
-"""The dataflow: all queries of an engine as one graph of operators, taken through time segment by segment."""
+"""The dataflow: all queries of an engine as one graph of operators, each taken through its own time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from windrow.batch import Batch, Dictionary, Segment
+from windrow.batch import Batch, Dictionary
 from windrow.physical.lower import Lowering
 from windrow.physical.physical_node import PhysicalNode
 from windrow.plan.nodes import Node
 from windrow.plan.strategy import Strategy
-from windrow.runtime.stepping import SegmentPass
+from windrow.runtime.stepping import Passes
 
 
 class Dataflow:
@@ -50,11 +48,10 @@ class Dataflow:
         self.plans.pop(name, None)
         self.roots.pop(name, None)  # one that is looked up has none before its first step
 
-    def step(self, inputs: Mapping[str, Batch], segment: Segment) -> dict[str, Batch]:
-        """The changes of every query in a segment, given all rows of the sources in it."""
+    def step(self, passes: Passes) -> dict[str, Batch | None]:
+        """The changes of every query in what has become final for it; None when nothing has."""
         self._lowerings.clear()  # they know operators of queries that may be dropped
-        through = SegmentPass(segment, lambda source: inputs[source.source or ""])
-        return {name: through.changes(root) for name, root in self.roots.items()}
+        return {name: passes.changes(root, self.start_of(name)) for name, root in self.roots.items()}
 
     def operators(self) -> list[PhysicalNode]:
         """Every operator once, consumers before their inputs."""
@@ -68,4 +65,8 @@ class Dataflow:
         return list(seen.values())
 
     def state_rows(self) -> int:
-        return sum(len(node.state) for node in self.operators() if node.state is not None)
+        return sum(len(node.state) for node in self.operators() if node.state is not None) + self.held_rows()
+
+    def held_rows(self) -> int:
+        """What operators hold back of inputs that are ahead."""
+        return sum(len(held) for node in self.operators() for held in node.held.values())

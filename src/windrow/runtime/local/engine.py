@@ -105,7 +105,7 @@ class LocalEngine(Engine):
 
     @property
     def watermark(self) -> int:
-        return self._inputs.progress.watermark
+        return self._inputs.watermark_of(self._running.used_streams())
 
     @property
     def last_row(self) -> int:
@@ -149,7 +149,7 @@ class LocalEngine(Engine):
                 self.session.catalog.sync()
                 raise
         elif isinstance(statement, TableChange):
-            self._inputs.change_table(statement)
+            self._inputs.tables.change(statement)
         elif isinstance(statement, Drop) and statement.name is not None:
             self._running.remove(statement.name.lower())
             self._inputs.remove(statement.name.lower())
@@ -158,7 +158,7 @@ class LocalEngine(Engine):
         if isinstance(entry, StreamEntry):
             self._inputs.open_stream(entry)
         elif isinstance(entry, TableEntry):
-            self._inputs.open_table(entry)
+            self._inputs.tables.open(entry)
         elif isinstance(entry, QueryEntry):
             self._running.start(entry)
 

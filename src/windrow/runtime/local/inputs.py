@@ -1,7 +1,7 @@
 """What comes into the local engine: streams with their intakes and sources, tables, and how far time has come.
 
-Of the sources the one that is furthest behind is read first, a chunk at a time. When the watermark (the smallest of the
-streams') has moved, everything before it is final, and comes out as one segment of time.
+Of the sources the one that is furthest behind is read first, a chunk at a time. When the watermark of a stream has
+moved, everything before it is final, and comes out.
 """
 
 from __future__ import annotations
@@ -13,27 +13,28 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.batch import Batch, Dictionary, Segment
-from windrow.catalog import Catalog, Connector, StreamEntry, TableEntry
+from windrow.batch import Batch, Dictionary
+from windrow.catalog import Catalog, Connector, StreamEntry
 from windrow.clock import Clock
-from windrow.cql import TableChange
 from windrow.errors import WindrowError
 from windrow.physical.closings import closings_of
-from windrow.physical.physical_node import contents_of
+from windrow.runtime.advance import advance
 from windrow.runtime.health import Failing
 from windrow.runtime.heartbeats import Heartbeats
 from windrow.runtime.intake import Intake
 from windrow.runtime.intake.side_output import SideOutput
+from windrow.runtime.local.final_rows import FinalRows
+from windrow.runtime.local.local_tables import LocalTables
 from windrow.runtime.local.queued_feed import QueuedFeed
 from windrow.runtime.outputs.feed import Feed, Receiver
 from windrow.runtime.outputs.side_sinks import SIDE_ROWS, ForwardedRows, side_sinks
 from windrow.runtime.outputs.sinks import Sink, SinkForm, receiver_of, sink_of
 from windrow.runtime.progress import IntakeReport, Progress, stream_status
-from windrow.runtime.tables import TableStore
+from windrow.runtime.readers import Reader, Streams
 from windrow.runtime.warnings import warnings
-from windrow.sources.connectors import check_columns, source_of
+from windrow.sources.connectors import source_of
 from windrow.sources.rows import pushed_tables
-from windrow.units import BEGINNING, parse_timestamp
+from windrow.units import parse_timestamp
 
 
 class Inputs:
@@ -47,7 +48,7 @@ class Inputs:
         self._clock = clock
         self._heartbeats = Heartbeats(clock)
         self._intakes: dict[str, Intake] = {}
-        self._tables: dict[str, TableStore] = {}
+        self.tables = LocalTables(dictionary)
         self._side_feeds: dict[str, list[QueuedFeed]] = {}
         self._pieces = count()
 
@@ -64,21 +65,17 @@ class Inputs:
         if entry.connector is not None:
             self.sources[name] = source_of(entry.connector, entry.columns)
 
-    def open_table(self, entry: TableEntry) -> None:
-        if entry.connector is not None:
-            check_columns(entry.connector, entry.columns)
-        store = self._tables[entry.name.lower()] = TableStore(entry, self.dictionary)
-        if entry.connector is not None:
-            store.load(source_of(entry.connector, entry.columns), self.progress.watermark)
-
     def remove(self, name: str) -> None:
         """A stream or a table, if there is one of this name."""
         self._intakes.pop(name, None)
         self._side_feeds.pop(name, None)
         self.sources.pop(name, None)
-        self._tables.pop(name, None)
+        self.tables.remove(name)
         self._heartbeats.forget(name)
         self._follow_streams()
+
+    def watermark_of(self, streams: Streams) -> int:
+        return self.progress.watermark_of(streams)
 
     def intake(self, stream: str) -> Intake:
         return self._intakes[self._catalog.stream(stream).name.lower()]
@@ -105,13 +102,11 @@ class Inputs:
         self._record(name, self._intakes[name].punctuate(moment, key, self.progress.streams[name].intake.newest))
         self._heartbeats.record(name)
 
-    def change_table(self, change: TableChange) -> None:
-        self._tables[change.table.lower()].apply(change, self.progress.watermark)
-
     def rejected(self, name: str) -> pa.Table | None:
         """Rows of a stream, or of a table's source, that could not be taken."""
-        table = self._tables.get(name.lower())
-        return self.intake(name).rejected.table() if table is None else table.rejected.table()
+        if name.lower() in self.tables:
+            return self.tables.rejected(name.lower())
+        return self.intake(name).rejected.table()
 
     def status(self) -> dict[str, Any]:
         """Of streams and tables, what `engine.status()` shows of them."""
@@ -119,9 +114,8 @@ class Inputs:
             intake.stream.name: stream_status(self.progress.streams[name], punctuations=intake.punctuations)
             for name, intake in self._intakes.items()
         }
-        tables = {s.entry.name: {"rows": len(s.contents()), "rejected": s.reasons()} for s in self._tables.values()}
         warned = warnings((intake.stream, self.progress.streams[name]) for name, intake in self._intakes.items())
-        return {"streams": streams, "tables": tables, "warnings": warned}
+        return {"streams": streams, "tables": self.tables.status(), "warnings": warned}
 
     def deliver(self, now: bool) -> Iterator[Callable[[], None]]:
         """Hand over late and rejected rows to their sinks."""
@@ -159,29 +153,31 @@ class Inputs:
         self._move_silent_streams()
         return behind is not None
 
-    def next_segment(self, used: Collection[str]) -> tuple[Segment, dict[str, Batch]] | None:
-        """What has become final since the last time, of streams in use and of all tables; None when nothing has."""
-        self.progress, segment = self.progress.advanced(used)
-        if segment is None:
+    def advance(self, readers: Collection[Reader]) -> FinalRows | None:
+        """Time goes as far as it has come: what that makes final; None when it has not moved."""
+        self.progress = self.progress.with_tables(list(self.tables), readers)
+        self.tables.take_effect(self.progress)
+        moved = advance(self.progress, readers)
+        self.progress = moved.after
+        if not moved.has_moved:
             return None
         rows: dict[str, Batch] = {}
-        for name in used:
-            intake = self._intakes[name]
+        for name, intake in self._intakes.items():
+            segment = moved.segment(frozenset((name,)))
+            if segment is None:
+                continue
             if intake.closed is not None:
                 rows[closings_of(intake.stream.name)] = intake.closed.until(segment.end, segment.begin)
             rows[intake.stream.name], report = intake.until(segment.end)
             self._record(name, report)
-        for store in self._tables.values():
-            rows[contents_of(store.entry.name)] = store.contents()
-            rows[store.entry.name] = store.changes(segment)
-        last_row = max(int(batch.ts.max(initial=BEGINNING)) for batch in rows.values())
-        return segment._replace(last_row=last_row), rows
+        return FinalRows(moved, rows, self.tables, self.dictionary)
 
     def _name(self, stream: str) -> str:
         return self.intake(stream).stream.name.lower()
 
     def _take(self, name: str, table: pa.Table) -> None:
-        self._record(name, self._intakes[name].take(table, self.progress.watermark, self._clock.now()))
+        final = self.progress.streams[name].final
+        self._record(name, self._intakes[name].take(table, final, self._clock.now()))
 
     def _record(self, name: str, report: IntakeReport) -> None:
         self.progress = self.progress.with_intake([{name: report}])

@@ -23,6 +23,7 @@ from windrow.runtime.outputs.differences import AnswerAt, difference
 from windrow.runtime.outputs.feed import MOST_TRIES, Receiver
 from windrow.runtime.outputs.sinks import Sink, SinkForm
 from windrow.runtime.query import Query, Subscriber
+from windrow.runtime.readers import Reader
 from windrow.runtime.refreshes import answers_at_refreshes, refresh_slide, refreshes_to_arrow
 from windrow.runtime.shown_order import in_shown_order
 from windrow.runtime.view import View
@@ -38,6 +39,7 @@ class LocalQuery(Query):
         changelog_limit: Callable[[], int],
         name: str,
         plan: Node,
+        reader: Reader,
         explain: Callable[[], Explanation],
     ) -> None:
         """`changelog_limit` says about how many tuples of its changelog are kept for looking at afterwards."""
@@ -45,6 +47,7 @@ class LocalQuery(Query):
         self._changelog_limit = changelog_limit
         self.name = name
         self.plan = plan
+        self._reader = reader
         self.slide = refresh_slide(plan)
         below = plan.input if isinstance(plan, OutputStream | AppendOnly) else plan
         self._sorted = below if isinstance(below, Sort | Limit) else None
@@ -54,11 +57,14 @@ class LocalQuery(Query):
         self._changelog_size = 0
         self._feeds: list[tuple[QueuedFeed, SinkForm]] = []
         self._pieces = 0
-        self._begin: int | None = None  # the first refresh is the first window end after it
+
+    @property
+    def watermark(self) -> int:
+        return self._inputs.watermark_of(self._reader.streams)
 
     def answer(self, at: int | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
-        instant = self._inputs.progress.watermark - 1 if at is None else at
+        instant = self.watermark - 1 if at is None else at
         if instant < self._view.known_from:
             hint = f"ask for {format_timestamp(self._view.known_from)} or later; changes() has what was before"
             raise WindrowError(f"the answer at {format_timestamp(instant)} is not kept any more", hint)
@@ -69,7 +75,7 @@ class LocalQuery(Query):
 
         Without ORDER BY it is in the order of its values, so that it is always shown in the same way.
         """
-        shown = min(self._inputs.progress.watermark - 1, self._inputs.progress.last_row)
+        shown = min(self.watermark - 1, self._inputs.progress.last_row_of(self._reader.streams))
         rows = self._view.at(max(shown, self._view.known_from))
         return with_bounds(rows_to_arrow(self._in_order(rows), self.plan.schema.names), self.plan)
 
@@ -91,7 +97,6 @@ class LocalQuery(Query):
 
     def take(self, changes: Batch, segment: Segment) -> None:
         """What the dataflow gave in a segment."""
-        self._begin = segment.begin if self._begin is None else self._begin
         self._view.add(changes)
         if len(changes):
             self._remember(changes)
@@ -118,8 +123,8 @@ class LocalQuery(Query):
         return difference(had, self._answer_now(), form, self.plan.schema, self.slide), self._pieces - 1
 
     def _answer_now(self) -> AnswerAt:
-        progress = self._inputs.progress
-        instant = progress.last_row if progress.watermark == FOREVER else progress.watermark - 1
+        last_row, watermark = self._inputs.progress.last_row_of(self._reader.streams), self.watermark
+        instant = last_row if watermark == FOREVER else watermark - 1
         return AnswerAt(concat([self._none(), *self._view.batches()]), instant)
 
     def health(self) -> Iterator[Failing]:
@@ -137,12 +142,12 @@ class LocalQuery(Query):
             return self._changelog(changes)
         if self.slide is None or form.mode is not Mode.SNAPSHOT:
             answer = concat([self._none(), *self._view.batches()])
-            until_last_row = segment._replace(last_row=self._inputs.progress.last_row)
-            return rows_in_mode(form.mode, self.plan.schema.names, form.key, changes, answer, until_last_row)
-        assert self._begin is not None
+            return rows_in_mode(form.mode, self.plan.schema.names, form.key, changes, answer, segment)
+        begin = self._inputs.progress.begin_of(self._reader)  # the first refresh is the first window end after it
+        assert begin is not None, self._reader
         rows = concat([self._none(), *self._view.batches()])
         changed = last_change(rows) if segment.end == FOREVER else -FOREVER
-        emitted = answers_at_refreshes(rows, self.slide, self._begin, segment, changed)
+        emitted = answers_at_refreshes(rows, self.slide, begin, segment, changed)
         if self._sorted is not None:
             emitted = in_shown_order(emitted, self.plan.schema, self._sorted.keys).sorted_by_time()
         return refreshes_to_arrow(emitted, self.plan.schema.names)

@@ -38,7 +38,10 @@ class LookedUp:
         """The answer at an instant; the rows before `final` are there."""
         question = self._reader.question(instant, final)
         groups = concat([self._coded(one.answer(question)) for one in synopses])
-        return SegmentPass(Segment(instant, instant + 1), lambda source: groups, _fresh_state).changes(self._root)
+        only = Segment(instant, instant + 1)
+        answer = SegmentPass(lambda node: only, lambda source, segment: groups, _fresh_state).changes(self._root)
+        assert answer is not None, self.plan
+        return answer
 
     def _coded(self, rows: Batch) -> Batch:
         """Under the dictionary that the rest of the query knows; every shard has one of its own."""

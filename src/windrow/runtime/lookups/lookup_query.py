@@ -22,6 +22,7 @@ class LookupQuery(Query):
         self,
         name: str,
         plan: Node,
+        watermark: Callable[[], int],
         answer_at: Callable[[int | None], pa.Table],
         newest_answer: Callable[[], pa.Table],
         explain: Callable[[], Explanation],
@@ -29,9 +30,14 @@ class LookupQuery(Query):
         """`answer_at(None)` is the answer at the latest final instant, `newest_answer()` the one to show."""
         self.name = name
         self.plan = plan
+        self._watermark = watermark
         self._answer_at = answer_at
         self._newest_answer = newest_answer
         self._explain = explain
+
+    @property
+    def watermark(self) -> int:
+        return self._watermark()
 
     def answer(self, at: int | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at another that is kept; in the order of ORDER BY."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary
+from windrow.plan.analysis.relations import streams_of
 from windrow.plan.nodes import Node
 from windrow.plan.rewrite import bottom_up
 from windrow.plan.running_nodes import GroupSynopsis
@@ -27,6 +28,7 @@ from windrow.sharing.lookups import covered, synopsis_below
 from windrow.sharing.shared_with import shares
 from windrow.sharing.starting import PreparedQuery
 from windrow.types import Type
+from windrow.units import FOREVER
 
 
 class Answers:
@@ -44,13 +46,13 @@ class Answers:
         """Where the checkpoint is."""
         return self._checkpoint.uri
 
-    @property
-    def watermark(self) -> int:
-        return self._batches.watermark
+    def watermark_of(self, plan: Node) -> int:
+        """All rows of the streams of a plan before it are there."""
+        return self._batches.progress.watermark_of(streams_of(plan))
 
-    @property
-    def last_row(self) -> int:
-        return self._batches.progress.last_row
+    def last_row_of(self, plan: Node) -> int:
+        """The latest timestamp that the streams of a plan have shown."""
+        return self._batches.progress.last_row_of(streams_of(plan))
 
     def stored(self, query: str, types: Sequence[Type]) -> Iterator[Batch]:
         """The changes that make up the answer of a query, shard by shard."""
@@ -65,9 +67,10 @@ class Answers:
         return [version for (stage, _), version in last.versions.items() if stage == running.stage]
 
     def start_of(self, query: str) -> int | None:
-        """When a query started; time itself begins with the first row."""
-        running, origin = self._plans.running(query), self._batches.progress.origin
-        return None if running is None or origin is None else max(running.started, origin)
+        """When a query started; its time begins with the first row of its streams."""
+        running, progress = self._plans.running(query), self._batches.progress
+        first = FOREVER if running is None else progress.first_of(running.reader.streams)
+        return None if running is None or first == FOREVER else max(running.started, first)
 
     def emitted(self, query: Emitting, mode: Mode) -> pa.Table:
         """What the log has of what a query emitted in a mode."""
@@ -81,20 +84,21 @@ class Answers:
                 running.setdefault(synopsis_below(query.lookup), query)
         plan = covered(self._session.plan(cql), list(running))
         with self._asking:
-            synopses = self._synopses_of(running[synopsis_below(plan)])
-            return answer_at(LookedUp(plan, Dictionary()), synopses, self.watermark, at)
+            query = running[synopsis_below(plan)]
+            return answer_at(LookedUp(plan, Dictionary()), self._synopses_of(query), self.watermark_of(query.plan), at)
 
     def looked_up(self, query: str, at: int | None) -> pa.Table:
         """The answer of a query that is looked up; None asks for the latest final instant."""
         running, plan = self._lookup(query)
         with self._asking:
-            return answer_at(plan, self._synopses_of(running), self.watermark, at)
+            return answer_at(plan, self._synopses_of(running), self.watermark_of(running.plan), at)
 
     def newest_looked_up(self, query: str) -> pa.Table:
         """The newest answer of a query that is looked up that has not expired."""
         running, plan = self._lookup(query)
         with self._asking:
-            return newest_answer(plan, self._synopses_of(running), self.watermark, self.last_row)
+            synopses, last_row = self._synopses_of(running), self.last_row_of(running.plan)
+            return newest_answer(plan, synopses, self.watermark_of(running.plan), last_row)
 
     def _lookup(self, query: str) -> tuple[RunningQuery, LookedUp]:
         running = self._plans.planned(query, self._batches.progress)

@@ -7,22 +7,23 @@ plan. Who runs it is handed in as a `Job`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from windrow.catalog import StreamEntry
 from windrow.clock import Clock, monotonic
 from windrow.errors import CheckpointError
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.nodes import Node
 from windrow.plan.pattern import Pattern
+from windrow.runtime.advance import advance
 from windrow.runtime.heartbeats import Heartbeats
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.accounting import Accounts
 from windrow.runtime.shards.batch_spec import BatchSpec, FinalRefreshes, plan_to_bytes
 from windrow.runtime.shards.outcome import outcome
 from windrow.runtime.shards.plan_versions import PlanVersions
+from windrow.runtime.shards.running_plan import RunningPlan
 from windrow.runtime.shards.statement_log import StatementLog, changes_of_tables, tables_created
 from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
 from windrow.runtime.shards.tasks.messages import ShardReport
@@ -76,7 +77,8 @@ class BatchLoop:
 
     @property
     def watermark(self) -> int:
-        return self.progress.watermark
+        """All rows before it are there, of all streams that are read."""
+        return self.progress.watermark_of(self._plans.current.used_streams)
 
     @property
     def has_ended(self) -> bool:
@@ -121,7 +123,11 @@ class BatchLoop:
                 return False
             plan = self._plans.current
             times = self._heartbeats.due_once(plan.streams, self.progress)
-            if not self._waits_for_time(self.last) or not self.progress.moved(times).can_advance(plan.used_streams):
+            if self._final_refreshes():
+                return True
+            moved = advance(self.progress.moved(times), plan.readers)
+            waits = self._waits_for_time(self.last)
+            if not waits or not any(moved.segment(reader.streams, reader.start) for reader in plan.readers):
                 return False
             self._moved |= times
             return True
@@ -152,16 +158,14 @@ class BatchLoop:
         if self.watermark != FOREVER:
             self._run(self.next_number - 1, job)
         if self.watermark == FOREVER and not self.has_ended:
-            assert self.last is not None
-            refreshes = FinalRefreshes(self.last.refreshed_until, self.last.last_changes)
-            self._run(self.next_number - 1, job, refreshes)
+            self._run(self.next_number - 1, job)
 
-    def _run(self, source_batch: int, job: Job, final_refreshes: FinalRefreshes | None = None) -> None:
+    def _run(self, source_batch: int, job: Job) -> None:
         began = monotonic()
         number = 0 if self.last is None else self.last.number + 1
         self._is_running = True
         try:
-            spec, statements = self._logged(number) or self._decided(number, final_refreshes)
+            spec, statements = self._logged(number) or self._decided(number)
             reports = job(spec)
             record = outcome(spec, self._plans.current, statements, source_batch, reports, self.last)
             self._commit(replace(record, seconds=monotonic() - began), reports)
@@ -177,7 +181,7 @@ class BatchLoop:
             self._plans.resume(spec.plan_version)
         return logged
 
-    def _decided(self, number: int, final_refreshes: FinalRefreshes | None) -> tuple[BatchSpec, int]:
+    def _decided(self, number: int) -> tuple[BatchSpec, int]:
         """Take the statements that have come and make the plan of the batch."""
         with self._lock:
             new = self._statements.take()
@@ -188,22 +192,30 @@ class BatchLoop:
                 self._checkpoint.folder,
                 plan_to_bytes(plan),
                 plan.version,
-                self._moved_on(plan.streams),
+                self._moved_on(plan),
                 self._clock.now(),
                 tuple(changes_of_tables(new)),
                 tuple(tables_created(new) & plan.tables.keys()),
                 {} if self.last is None else self.last.versions,
-                final_refreshes,
+                self._final_refreshes(),
                 self._publishing.closed_files,
             )
             self._checkpoint.log_batch(spec, self._statements.taken)
             return spec, self._statements.taken
 
-    def _moved_on(self, streams: Mapping[str, StreamEntry]) -> Progress:
-        """The progress that the next batch starts from, with heartbeats and ends."""
-        slacks = {name: entry.slack for name, entry in streams.items()}
+    def _final_refreshes(self) -> dict[str, FinalRefreshes]:
+        """Of the queries whose sources ended with the last batch, which now know how long their answers change."""
+        if self.last is None:
+            return {}
+        until = self.last.refreshed_until
+        return {query: FinalRefreshes(until[query], time) for query, time in self.last.last_changes.items()}
+
+    def _moved_on(self, plan: RunningPlan) -> Progress:
+        """The progress that the next batch starts from, with heartbeats and ends, and when tables change."""
+        slacks = {name: entry.slack for name, entry in plan.streams.items()}
         moved, self._moved = self._moved, {}
-        return self.progress.with_streams(slacks).moved(moved).ending(self._ends)
+        progress = self.progress.with_streams(slacks).moved(moved).ending(self._ends)
+        return progress.with_tables(plan.tables, plan.readers)
 
     def _commit(self, record: Commit, reports: Sequence[ShardReport]) -> None:
         self._checkpoint.commit(record)

@@ -25,10 +25,10 @@ class ShardVersion(NamedTuple):
 
 
 class FinalRefreshes(NamedTuple):
-    """The refreshes that are left when all sources have ended: from the last watermark to the last change."""
+    """The refreshes that are left when the sources of a query have ended: from its watermark to the last change."""
 
     begin: int
-    last_changes: Mapping[str, int]  # by query
+    last_change: int
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class BatchSpec:
     changes: tuple[TableChange, ...] = ()
     tables_created: tuple[str, ...] = ()
     versions: Mapping[tuple[int, int], ShardVersion] = field(default_factory=dict)  # by stage and shard
-    final_refreshes: FinalRefreshes | None = None
+    final_refreshes: Mapping[str, FinalRefreshes] = field(default_factory=dict)  # by query
     closed_files: tuple[str, ...] = ()  # queries whose files are not written: nothing more is kept for their sinks
 
     @cached_property

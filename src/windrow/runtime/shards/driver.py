@@ -199,6 +199,7 @@ class Driver:
             return LookupQuery(
                 entry.name,
                 optimized,
+                partial(self.answers.watermark_of, optimized),
                 partial(self.answers.looked_up, entry.name),
                 partial(self.answers.newest_looked_up, entry.name),
                 explain,

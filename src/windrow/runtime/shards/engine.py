@@ -72,7 +72,7 @@ class ShardedEngine(Engine):
 
     @property
     def last_row(self) -> int:
-        return self._driver.answers.last_row
+        return self._driver.batches.progress.last_row
 
     @property
     def has_ended(self) -> bool:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from windrow.batch import Dictionary
 from windrow.batch.shards import ONLY_SHARD, Shard
 from windrow.physical.lower import Lowering
-from windrow.physical.physical_node import PhysicalNode, plan_digest
+from windrow.physical.physical_node import PhysicalNode, pace_digest, plan_digest
+from windrow.plan.analysis.relations import streams_of
 from windrow.plan.nodes import Node, Table, Windowed
 from windrow.plan.running_nodes import Exchange, Grouping, GroupSynopsis, SubWindows, WindowSynopsis
 from windrow.plan.strategy import Strategy
@@ -40,6 +41,7 @@ class Source:
     start: int  # of these queries
     exchange: Exchange
     ordered: bool  # whether a window counts them
+    streams: frozenset[str]  # that they move with
 
 
 class Graph:
@@ -66,7 +68,8 @@ class Graph:
                 if node.operator is None and isinstance(node.plan, Exchange):
                     name = _name(output.start, node)
                     before = name in found and found[name].ordered
-                    found[name] = Source(name, output.start, node.plan, before or _counts_rows(consumer.plan))
+                    ordered = before or _counts_rows(consumer.plan)
+                    found[name] = Source(name, output.start, node.plan, ordered, _streams(node))
         return found
 
     def tables(self, stage: int) -> set[str]:
@@ -81,9 +84,9 @@ class Graph:
         counts: dict[str, int] = {}
         for output in self.at_stage(stage):
             for node, _ in _with_consumers(output.root):
-                if node.state is not None and id(node) not in seen:
+                if (node.state is not None or node.held) and id(node) not in seen:
                     seen.add(id(node))
-                    of = f"{output.start}.{node.lowered_for}.{plan_digest(node.plan)}"
+                    of = f"{output.start}.{node.lowered_for}.{plan_digest(node.plan)}{_pace(node)}"
                     counts[of] = counts.get(of, 0) + 1
                     found[f"{of}.{counts[of]}"] = node
         return found
@@ -109,12 +112,22 @@ class Graph:
             if name is not None and name not in self.outputs:
                 assert isinstance(node.plan, Exchange)
                 below = node.plan.input
-                root = self._lowering(output.start, Strategy(node.lowered_for)).sent(below)
+                root = self._lowering(output.start, Strategy(node.lowered_for)).sent(below, _streams(node))
                 self._add(Output(name, output.start, stage_of(below), root, exchange=node.plan))
 
 
 def _name(start: int, node: PhysicalNode) -> str:
     return f"{start}.{node.source}"
+
+
+def _streams(node: PhysicalNode) -> frozenset[str]:
+    assert node.streams is not None, node
+    return node.streams
+
+
+def _pace(node: PhysicalNode) -> str:
+    """What moves with its reader is there once for each of them."""
+    return "" if node.streams == streams_of(node.plan) else f".{pace_digest(_streams(node))}"
 
 
 def _counts_rows(plan: Node) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from windrow.runtime.progress import Progress, contradicted
 from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion
-from windrow.runtime.shards.running_plan import RunningPlan
+from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery
 from windrow.runtime.shards.storage.bundles import Address
 from windrow.runtime.shards.storage.checkpoint import Commit
 from windrow.runtime.shards.tasks.messages import ShardReport
@@ -33,26 +33,35 @@ def outcome(
         spec.plan_version,
         statements,
         first.progress.with_intake(rejected),
-        _refreshed_until(first.progress, before),
-        {query.key: max(report.last_changes.get(query.key, BEGINNING) for report in reports) for query in plan.queries},
+        {query.key: _refreshed_until(query, first.progress, before) for query in plan.queries},
+        _last_changes(reports),
         {(report.stage, report.shard): ShardVersion(report.token, *report.manifest) for report in reports},
         _gathered(report.emitted for report in reports),
         {name: address for report in reports for name, address in report.side_outputs.items()},
         [name for report in reports for name in report.garbage],
         [metric for report in reports for metric in report.metrics],
         sum(report.state_bytes for report in reports),
-        ended=spec.final_refreshes is not None,
+        ended=bool(plan.queries) and spec.progress.watermark_of(plan.used_streams) == FOREVER,
         waiting=sum(report.waiting for report in reports),
         live=sum(report.live for report in reports),
         unwritten=sorted({query for report in reports for query in report.unwritten}),
     )
 
 
-def _refreshed_until(progress: Progress, before: Commit | None) -> int:
+def _refreshed_until(query: RunningQuery, progress: Progress, before: Commit | None) -> int:
     """Refreshes after the last row wait until it is known that it was the last."""
-    if progress.watermark != FOREVER:
-        return progress.watermark
-    return BEGINNING if before is None else before.refreshed_until
+    watermark = progress.watermark_of(query.reader.streams)
+    if watermark != FOREVER:
+        return watermark
+    return BEGINNING if before is None else before.refreshed_until.get(query.key, BEGINNING)
+
+
+def _last_changes(reports: Sequence[ShardReport]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for report in reports:
+        for query, time in report.last_changes.items():
+            found[query] = max(time, found.get(query, time))
+    return found
 
 
 def _gathered(parts: Iterable[Mapping[str, Address]]) -> dict[str, list[Address]]:

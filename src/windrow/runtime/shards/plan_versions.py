@@ -18,7 +18,7 @@ from windrow.runtime.shards.reading import columns_read
 from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery, query_key
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
 from windrow.session import Session
-from windrow.units import BEGINNING
+from windrow.units import BEGINNING, FOREVER
 
 
 class PlanVersions:
@@ -69,7 +69,9 @@ class PlanVersions:
 
         def newest(stream: str) -> int:
             known = progress.streams.get(stream)
-            return BEGINNING if known is None else known.intake.newest
+            if known is None or known.final == FOREVER:
+                return BEGINNING if known is None else known.intake.newest
+            return max(known.intake.newest, known.final - 1)
 
         return self._planner.running(entry, number, newest)
 

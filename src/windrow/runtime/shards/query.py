@@ -38,14 +38,18 @@ class ShardedQuery(Query):
         """The first instant whose rows it has; None as long as it waits for a micro-batch, or for the first row."""
         return self._answers.start_of(self.name)
 
+    @property
+    def watermark(self) -> int:
+        return self._answers.watermark_of(self.plan)
+
     def answer(self, at: int | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
-        shown = self._shown(self._answers.watermark - 1 if at is None else at, isinstance(self.plan, Sort | Limit))
+        shown = self._shown(self.watermark - 1 if at is None else at, isinstance(self.plan, Sort | Limit))
         return with_bounds(shown, self.plan)
 
     def latest_answer(self) -> pa.Table:
         """The answer to show: now, or once the sources have ended at the last row's time, before everything expired."""
-        return with_bounds(self._shown(min(self._answers.watermark - 1, self._answers.last_row), True), self.plan)
+        return with_bounds(self._shown(min(self.watermark - 1, self._answers.last_row_of(self.plan)), True), self.plan)
 
     def changes(self) -> pa.Table:
         """The newest changes: the columns, `_ts`, `_exp` (null when open) and `_sign`; a subscriber gets all."""
@@ -72,8 +76,9 @@ class ShardedQuery(Query):
 
     def answer_now(self) -> AnswerAt:
         """The tuples that make up the answer as of the last commit."""
-        watermark = self._answers.watermark
-        return AnswerAt(self._stored(), self._answers.last_row if watermark == FOREVER else watermark - 1)
+        watermark = self.watermark
+        instant = self._answers.last_row_of(self.plan) if watermark == FOREVER else watermark - 1
+        return AnswerAt(self._stored(), instant)
 
     def _rows(self, instant: int) -> Batch:
         view = View()

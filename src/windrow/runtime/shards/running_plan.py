@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from windrow.catalog import Connector, StreamEntry, TableEntry
-from windrow.plan.analysis.relations import streams_of
 from windrow.plan.nodes import Node
 from windrow.plan.running_nodes import WindowLookup
 from windrow.plan.strategy import Strategy
 from windrow.runtime.modes import Mode
 from windrow.runtime.outputs.sinks import SinkForm, sink_form
+from windrow.runtime.readers import Reader, reader_of
 from windrow.sharing.exchanges import stage_of
 
 
@@ -46,6 +46,10 @@ class RunningQuery:
         return stage_of(self.plan)
 
     @property
+    def reader(self) -> Reader:
+        return reader_of(self.plan, self.start)
+
+    @property
     def key(self) -> str:
         return query_key(self.name, self.statement)
 
@@ -69,8 +73,13 @@ class RunningPlan:
     queries: tuple[RunningQuery, ...]
 
     @cached_property
+    def readers(self) -> tuple[Reader, ...]:
+        """The queries as time sees them."""
+        return tuple(query.reader for query in self.queries)
+
+    @cached_property
     def used_streams(self) -> frozenset[str]:
-        return frozenset().union(*(streams_of(query.plan) for query in self.queries))
+        return frozenset[str]().union(*(reader.streams for reader in self.readers))
 
     @cached_property
     def stages(self) -> int:

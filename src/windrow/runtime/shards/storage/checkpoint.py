@@ -56,8 +56,8 @@ class Commit:
     plan_version: int
     statements: int  # the number of the last statement that has taken effect
     progress: Progress
-    refreshed_until: int  # refreshes from here on have not been emitted
-    last_changes: Mapping[str, int]  # of answers by query, once all sources have ended
+    refreshed_until: Mapping[str, int]  # by query: refreshes from here on have not been emitted
+    last_changes: Mapping[str, int]  # of the answers of queries whose sources have ended with this batch
     versions: Mapping[tuple[int, int], ShardVersion]
     emitted: Mapping[str, Sequence[Address]] = field(default_factory=dict)  # by query and mode, one per shard
     side_outputs: Mapping[str, Address] = field(default_factory=dict)

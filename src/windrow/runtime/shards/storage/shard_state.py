@@ -70,7 +70,12 @@ class ShardState:
         named |= {f"closed/{name}": closed for name, closed in self.closed.items()}
         named |= {f"answer/{name}": answer for name, answer in self.answers.items()}
         states = self.graph.states(stage)
+        named |= {f"held/{name}.{place}": held for name, node in states.items() for place, held in node.held.items()}
         return named | {f"node/{name}": node.state for name, node in states.items() if node.state is not None}
+
+    def held_rows(self, stage: int) -> int:
+        """What operators hold back of inputs that are ahead."""
+        return sum(len(held) for node in self.graph.states(stage).values() for held in node.held.values())
 
     def node_sizes(self, stage: int) -> dict[int, int]:
         """How many bytes the states of operators are as last written, by the ids of their nodes."""
@@ -80,7 +85,7 @@ class ShardState:
         """Go on under another version of the plan: what both have keeps its state."""
         before, now = self.graph.states(stage), graph.states(stage)
         for name in before.keys() & now.keys():
-            now[name].state = before[name].state
+            now[name].state, now[name].held = before[name].state, before[name].held
         self.graph = graph
         self.open(stage)
 

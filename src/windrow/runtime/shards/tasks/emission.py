@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from windrow.batch import Batch, Segment, changelog_to_arrow, empty
+from windrow.runtime.advance import Advance
 from windrow.runtime.modes import Mode, rows_in_mode
 from windrow.runtime.outputs.sink_folders import FILES
-from windrow.runtime.progress import Progress
 from windrow.runtime.refreshes import answers_at_refreshes, refreshes_to_arrow
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.running_plan import RunningQuery, emitted_name
@@ -29,16 +29,14 @@ class Emission:
         state: ShardState,
         stage: int,
         shard: int,
-        segment: Segment | None,
-        progress: Progress,
+        moved: Advance,
         is_quiet: bool,
     ) -> None:
         self._spec = spec
         self._state = state
         self._stage = stage
         self._shard = shard
-        self._segment = segment
-        self._progress = progress
+        self._moved = moved
         self._is_quiet = is_quiet
         self.unwritten: list[str] = []  # queries whose files could not be written
 
@@ -53,13 +51,14 @@ class Emission:
             changes = results.get(output.name, like)
             answer = self._state.answers[query.key]
             answer.put(changes)
-            tables = self._tables(query, changes, answer, like)
+            segment = self._moved.segment(query.reader.streams, query.start)
+            tables = self._tables(query, changes, answer, like, segment)
             for mode, table in tables.items():
                 if table.num_rows:
                     contents[emitted_name(query.key, mode)] = messages.table_to_bytes(table)
             self._write(query, tables)
-            if self._segment is not None and self._segment.end != FOREVER:
-                (answer.tidy_now if self._is_quiet else answer.tidy)(self._segment.end, like)
+            if segment is not None and segment.end != FOREVER:
+                (answer.tidy_now if self._is_quiet else answer.tidy)(segment.end, like)
         return contents
 
     def _write(self, query: RunningQuery, tables: Mapping[Mode, pa.Table]) -> None:
@@ -71,27 +70,27 @@ class Emission:
             self.unwritten.append(query.key)
 
     def _tables(
-        self, query: RunningQuery, changes: Batch, answer: AnswerChangelog, like: Batch
+        self, query: RunningQuery, changes: Batch, answer: AnswerChangelog, like: Batch, segment: Segment | None
     ) -> dict[Mode, pa.Table]:
         names = query.plan.schema.names
         tables = {Mode.CHANGELOG: changelog_to_arrow(changes, names)}
         if query.slide is not None:
-            tables[Mode.SNAPSHOT] = refreshes_to_arrow(self._refreshes(query, query.slide, answer, like), names)
-        if self._segment is not None and query.forms:
+            tables[Mode.SNAPSHOT] = refreshes_to_arrow(self._refreshes(query, answer, like, segment), names)
+        if segment is not None and query.forms:
             rows = answer.rows(changes)
             for form in query.forms:
-                tables[form.mode] = rows_in_mode(form.mode, names, form.key, changes, rows, self._segment)
+                tables[form.mode] = rows_in_mode(form.mode, names, form.key, changes, rows, segment)
         return tables
 
-    def _refreshes(self, query: RunningQuery, slide: int, answer: AnswerChangelog, like: Batch) -> Batch:
-        """The refreshes of the segment; those after the end of all sources wait until the last one is known."""
-        segment, changed = self._segment, int(BEGINNING)
-        final = self._spec.final_refreshes
+    def _refreshes(self, query: RunningQuery, answer: AnswerChangelog, like: Batch, segment: Segment | None) -> Batch:
+        """The refreshes of the segment; those after the end of its sources wait until the last one is known."""
+        progress, changed = self._moved.after, int(BEGINNING)
+        final = self._spec.final_refreshes.get(query.key)
         if final is not None:
-            segment = Segment(final.begin, FOREVER, self._progress.last_row)
-            changed = final.last_changes.get(query.key, BEGINNING)
+            segment = Segment(final.begin, FOREVER, progress.last_row_of(query.reader.streams))
+            changed = final.last_change
         elif segment is None or segment.end == FOREVER:
             return like
-        assert segment is not None and self._progress.origin is not None
-        after = max(query.start, self._progress.origin)
-        return answers_at_refreshes(answer.rows(like), slide, after, segment, changed)
+        after = progress.begin_of(query.reader)
+        assert query.slide is not None and segment is not None and after is not None, query
+        return answers_at_refreshes(answer.rows(like), query.slide, after, segment, changed)

@@ -55,7 +55,7 @@ class ShardReport:
     side_outputs: Mapping[str, Address]
     progress: Progress
     metrics: Sequence[Metric]
-    last_changes: Mapping[str, int]  # of answers, once all sources have ended
+    last_changes: Mapping[str, int]  # of the answers of queries whose sources have ended
     state_bytes: int
     rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by stream and reason, when final
     waiting: int = 0  # rows that are not final yet

@@ -34,7 +34,6 @@ from windrow.sources.files import read_file
 from windrow.sources.generators import generator
 from windrow.units import BEGINNING, FOREVER
 
-ALL_TIME = Segment(BEGINNING, FOREVER)
 KNOWN_STRINGS = 2_000_000  # strings of a worker after which it starts a new dictionary
 
 # What Spark hands over: of which stream, how to get the rows (`blob`, `file`, `numbers`), and the blob or a text.
@@ -86,7 +85,7 @@ class _Router:
         """One message a shard and stage that gets rows."""
         all_rows = (SideOutput(most=math.inf) for _ in range(2))  # for sinks; the rows of a batch have a bound
         intake = Intake(self._plan.streams[source], self._dictionary, *all_rows)
-        report = intake.take(table, self._spec.progress.watermark, self._spec.arrival)
+        report = intake.take(table, self._spec.progress.streams[source].final, self._spec.arrival)
         rows = intake.taken().sorted_by_time()
         self._intake[source] = self._intake.get(source, IntakeReport()) + report
         self._add_side_output(source, "late", intake.late)
@@ -120,7 +119,7 @@ class _Router:
             if not _reads(output, name):
                 continue
             wanted = rows if output.start == BEGINNING else rows.take(rows.ts >= output.start)
-            self._spread(output, StageRun({name: wanted}, self._dictionary, ALL_TIME).of(output), bound)
+            self._spread(output, StageRun({name: wanted}, self._dictionary, _all_time).of(output), bound)
             if closings is not None:
                 self._spread_closings(output, closings, bound)
         sent = [
@@ -166,6 +165,11 @@ def spread(output: Output, rows: Batch, dictionary: Dictionary, shards: int) -> 
     for number in range(shards):
         if edges[number] < edges[number + 1]:
             yield number, ordered.slice(int(edges[number]), int(edges[number + 1]))
+
+
+def _all_time(streams: frozenset[str], start: int) -> Segment:
+    """Nothing is kept where rows are read, so nothing has to be final."""
+    return Segment(BEGINNING, FOREVER)
 
 
 def _reads(output: Output, stream: str) -> bool:

@@ -14,19 +14,19 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from windrow.batch import Batch, Segment, empty, last_change, rows_to_arrow
+from windrow.batch import Batch, empty, last_change, rows_to_arrow
 from windrow.batch.row_order import in_row_order
 from windrow.batch.shards import Shard
 from windrow.batch.transport import from_bytes, to_bytes
 from windrow.physical.closings import closings_of
-from windrow.physical.physical_node import contents_of
 from windrow.plan.nodes import Stream
 from windrow.plan.running_nodes import below_exchange
+from windrow.runtime.advance import Advance, advance
 from windrow.runtime.intake import contradiction
 from windrow.runtime.intake.side_output import SideOutput
-from windrow.runtime.progress import Progress
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.graph import Source
+from windrow.runtime.shards.running_plan import RunningQuery
 from windrow.runtime.shards.storage.bundles import Address, bundle_name, write_bundle
 from windrow.runtime.shards.storage.shard_state import STATES, save, state_of
 from windrow.runtime.shards.tasks import messages
@@ -34,7 +34,7 @@ from windrow.runtime.shards.tasks.emission import Emission
 from windrow.runtime.shards.tasks.messages import ExchangedRows, Message, ShardReport
 from windrow.runtime.shards.tasks.router import spread
 from windrow.runtime.shards.tasks.stage_run import StageRun
-from windrow.runtime.tables import TableStore
+from windrow.runtime.tables import TableStore, slowest_reader
 from windrow.sources.connectors import source_of
 from windrow.units import BEGINNING, FOREVER
 
@@ -66,22 +66,22 @@ class _Step:
     def run(self, received: Sequence[ExchangedRows]) -> Iterator[Message]:
         """Take rows in, step through what has become final, write state and what comes out, and report."""
         self._take_in(received)
-        progress, segment = self._progress(received)
+        moved = advance(self._spec.progress.with_intake(part.intake for part in received), self._spec.plan.readers)
         results: dict[str, Batch] = {}
         run: StageRun | None = None
-        if segment is not None:
-            results, run = self._computed(segment)
+        if moved.has_moved:
+            results, run = self._computed(moved)
         yield from self._sent(results)
         is_quiet = not any(part.rows for part in received)
-        emission = Emission(self._spec, self._state, self._stage, self._shard.number, segment, progress, is_quiet)
+        emission = Emission(self._spec, self._state, self._stage, self._shard.number, moved, is_quiet)
         emitted = write_bundle(self._spec.folder, f"changes/{self._named()}", emission.emitted(results))
-        report = self._saved(progress, run, emitted, self._side_outputs(received))
+        report = self._saved(moved, run, emitted, self._side_outputs(received))
         report = replace(report, unwritten=emission.unwritten)
         yield messages.report_message(messages.slots(self._shard.count)[self._shard.number], report)
 
     def _saved(
         self,
-        progress: Progress,
+        moved: Advance,
         run: StageRun | None,
         emitted: Mapping[str, Address],
         side_outputs: Mapping[str, Address],
@@ -91,7 +91,6 @@ class _Step:
         saved = save(state, spec.folder, self._stage, self._named())
         if saved.as_in_memory:
             STATES.put((spec.folder.uri, self._stage, self._shard.number), spec.number, self._token, state)
-        has_ended = progress.watermark == FOREVER
         failures = {name: own.failures.taken() for name, own in state.graph.aggregates().items()}
         return ShardReport(
             stage=self._stage,
@@ -101,12 +100,12 @@ class _Step:
             garbage=saved.garbage,
             emitted=emitted,
             side_outputs=side_outputs,
-            progress=progress,
+            progress=moved.after,
             metrics=[] if run is None else run.metrics(self._stage, state.node_sizes(self._stage)),
-            last_changes={name: self._last_change(name) for name in state.answers} if has_ended else {},
+            last_changes={query.key: self._last_change(query) for query in self._ended(moved)},
             state_bytes=state.manifest.size,
             rejected={name.lower(): dict(rejected.reasons) for name, rejected in self._rejected.items()},
-            waiting=sum(map(len, state.inboxes.values())),
+            waiting=sum(map(len, state.inboxes.values())) + state.held_rows(self._stage),
             live=self._live(),
             failures={name: failed for name, failed in failures.items() if failed.count},
         )
@@ -129,18 +128,29 @@ class _Step:
                     types = closed.waiting().types
                     closed.close(from_bytes(part.rows[closings_of(name)], types, self._state.dictionary))
 
-    def _progress(self, received: Sequence[ExchangedRows]) -> tuple[Progress, Segment | None]:
-        plan = self._spec.plan
-        return self._spec.progress.with_intake(part.intake for part in received).advanced(plan.used_streams)
-
-    def _computed(self, segment: Segment) -> tuple[dict[str, Batch], StageRun]:
+    def _computed(self, moved: Advance) -> tuple[dict[str, Batch], StageRun]:
         state = self._state
-        inputs = {self._closings(name): keys.until(segment.end, segment.begin) for name, keys in state.closed.items()}
-        inputs |= {name: self._final(source, segment.end) for name, source in state.graph.sources(self._stage).items()}
-        inputs |= self._table_inputs(segment)
-        run = StageRun(inputs, state.dictionary, segment, self._shard)
+        inputs: dict[str, Batch] = {}
+        for name, source in state.graph.sources(self._stage).items():
+            segment = moved.segment(source.streams)
+            if segment is None:
+                continue
+            if name in state.closed:
+                inputs[self._closings(name)] = state.closed[name].until(segment.end, segment.begin)
+            inputs[name] = self._final(source, segment.end)
+        tables = {name: store.size for name, store in state.tables.items()}
+        run = StageRun(inputs, state.dictionary, moved.segment, state.tables, self._shard)
         results = {output.name: run.of(output) for output in state.graph.at_stage(self._stage)}
+        for name, store in state.tables.items():
+            store.forget(slowest_reader(name, self._spec.plan.readers, moved.after))
+            state.tables_changed += store.size != tables[name]
         return results, run
+
+    def _ended(self, moved: Advance) -> list[RunningQuery]:
+        """The queries of the stage for which time has run out in this batch."""
+        segments = ((query, moved.segment(query.reader.streams, query.start)) for query in self._spec.plan.queries)
+        ended = (query for query, segment in segments if segment is not None and segment.end == FOREVER)
+        return [query for query in ended if query.key in self._state.answers]
 
     def _closings(self, name: str) -> str:
         """Under which name the operators ask for the closings of a source."""
@@ -194,20 +204,10 @@ class _Step:
             state.tables_changed += 1
             if entry.connector is None:
                 continue
-            state.tables[name].load(source_of(entry.connector, entry.columns), spec.progress.watermark)
+            state.tables[name].load(source_of(entry.connector, entry.columns), spec.progress.tables[name])
         for change in spec.changes:
-            state.tables[change.table.lower()].apply(change, spec.progress.watermark)
+            state.tables[change.table.lower()].apply(change, spec.progress.tables[change.table.lower()])
             state.tables_changed += 1
-
-    def _table_inputs(self, segment: Segment) -> dict[str, Batch]:
-        state = self._state
-        inputs: dict[str, Batch] = {}
-        for store in state.tables.values():
-            inputs[contents_of(store.entry.name)] = store.contents()
-            waiting = store.waiting
-            inputs[store.entry.name] = store.changes(segment)
-            state.tables_changed += store.waiting != waiting  # also when a change was refused
-        return inputs
 
     def _sent(self, results: Mapping[str, Batch]) -> list[Message]:
         """Rows for later stages."""
@@ -220,10 +220,9 @@ class _Step:
         slots = messages.slots(self._shard.count)
         return [messages.message(slots[shard], stage, ExchangedRows(parts)) for (stage, shard), parts in bound.items()]
 
-    def _last_change(self, query: str) -> int:
+    def _last_change(self, query: RunningQuery) -> int:
         """The answer on this shard stays as it is from then on."""
-        plan = next(q.plan for q in self._spec.plan.queries if q.key == query)
-        rows = self._state.answers[query].rows(empty(plan.schema.types, self._state.dictionary))
+        rows = self._state.answers[query.key].rows(empty(query.plan.schema.types, self._state.dictionary))
         return max(last_change(rows), BEGINNING)
 
     def _side_outputs(self, received: Sequence[ExchangedRows]) -> dict[str, Address]:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
-
-import numpy as np
 
 from windrow.batch import Batch, Dictionary, Segment, empty
 from windrow.batch.shards import ONLY_SHARD, Shard
-from windrow.physical.closings import closings_of
-from windrow.physical.physical_node import PhysicalNode
+from windrow.physical.physical_node import PhysicalNode, source_types
 from windrow.plan.explain.operators import describe_operator
-from windrow.plan.nodes import Node, Stream, Table
+from windrow.plan.nodes import Table
 from windrow.runtime.shards.graph import Output
-from windrow.runtime.stepping import SegmentPass
+from windrow.runtime.stepping import Passes
+from windrow.runtime.tables import TableStore, table_rows
 from windrow.sharing.exchanges import is_on_one_shard
-from windrow.types import Type
 
 
 class Metric(NamedTuple):
@@ -35,26 +32,31 @@ class Metric(NamedTuple):
 
 
 class StageRun:
-    """One stage taken through a segment; parts that outputs share are computed once."""
+    """One stage taken through what has become final; parts that outputs share are computed once.
+
+    `inputs` has the rows that were received, `tables` the tables of the shard.
+    """
 
     def __init__(
-        self, inputs: Mapping[str, Batch], dictionary: Dictionary, segment: Segment, shard: Shard = ONLY_SHARD
+        self,
+        inputs: Mapping[str, Batch],
+        dictionary: Dictionary,
+        segment_of: Callable[[frozenset[str], int], Segment | None],
+        tables: Mapping[str, TableStore] = MappingProxyType({}),
+        shard: Shard = ONLY_SHARD,
     ) -> None:
         self._inputs = inputs
         self._shard = shard
         self._dictionary = dictionary
-        self._segment = segment
-        self._passes: dict[int, SegmentPass] = {}  # by the start of queries
+        self._tables = tables
+        self._passes = Passes(segment_of, self._received)
 
     def of(self, output: Output) -> Batch:
-        """What an output gives; a query that has not started yet, or that is another shard's, gives nothing."""
-        begin = max(self._segment.begin, output.start)
-        if begin >= self._segment.end or (self._shard.number and is_on_one_shard(output.root.plan)):
-            return empty(output.root.plan.schema.types, self._dictionary)
-        if output.start not in self._passes:
-            received = partial(self._received, output.start)
-            self._passes[output.start] = SegmentPass(self._segment._replace(begin=begin), received)
-        return self._passes[output.start].changes(output.root)
+        """What an output gives; a query whose time has not moved, or that is another shard's, gives nothing."""
+        rows = None
+        if not self._shard.number or not is_on_one_shard(output.root.plan):
+            rows = self._passes.changes(output.root, output.start)
+        return empty(output.root.plan.schema.types, self._dictionary) if rows is None else rows
 
     def metrics(self, stage: int, sizes: Mapping[int, int]) -> list[Metric]:
         """What every operator did; sizes of states, by the ids of their nodes."""
@@ -70,29 +72,16 @@ class StageRun:
                 sizes.get(id(node), 0),
                 seconds,
             )
-            for through in self._passes.values()
-            for node, rows_in, rows_out, seconds in through.steps
+            for node, rows_in, rows_out, seconds in self._passes.steps()
         ]
 
-    def _received(self, start: int, node: PhysicalNode) -> Batch:
+    def _received(self, start: int, node: PhysicalNode, segment: Segment | None) -> Batch:
         """Rows of an exchange are kept apart by start, those of sources are for all."""
         assert node.source is not None
-        for name in (f"{start}.{node.source}", node.source):
-            if name in self._inputs:
-                return _not_before(self._inputs[name], start, node.plan)
-        return empty(_types(node), self._dictionary)
-
-
-def _types(node: PhysicalNode) -> tuple[Type, ...]:
-    """Of the rows of a source; closings have the columns that are closed."""
-    if isinstance(node.plan, Stream) and node.source == closings_of(node.plan.name):
-        by_name = {field.name: field.type for field in node.plan.columns}
-        return tuple(by_name[name] for name in node.plan.punctuated)
-    return node.plan.schema.types
-
-
-def _not_before(rows: Batch, start: int, plan: Node) -> Batch:
-    """A table's changes before a query started are there from its start on."""
-    if not isinstance(plan, Table) or not len(rows) or rows.ts[0] >= start:
-        return rows
-    return rows.with_lifetimes(np.maximum(rows.ts, start if plan.retroactive else start - 1), rows.exp)
+        if segment is not None and isinstance(node.plan, Table):
+            return table_rows(self._tables[node.plan.name.lower()], node.source, segment)
+        if segment is not None:
+            for name in (f"{start}.{node.source}", node.source):
+                if name in self._inputs:
+                    return self._inputs[name]
+        return empty(source_types(node), self._dictionary)

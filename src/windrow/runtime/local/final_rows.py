@@ -1,0 +1,31 @@
+"""What an advance of time has made final in this process, for the sources of all queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from windrow.batch import Batch, Dictionary, Segment, empty
+from windrow.physical.physical_node import PhysicalNode, source_types
+from windrow.plan.nodes import Table
+from windrow.runtime.advance import Advance
+from windrow.runtime.local.local_tables import LocalTables
+from windrow.units import BEGINNING
+
+
+class FinalRows(NamedTuple):
+    moved: Advance
+    rows: Mapping[str, Batch]  # of streams, by the names of sources
+    tables: LocalTables
+    dictionary: Dictionary
+
+    def received(self, start: int, source: PhysicalNode, segment: Segment | None) -> Batch:
+        """What a source gives to queries that started at some time."""
+        if isinstance(source.plan, Table):
+            return self.tables.rows(source, segment)
+        rows = None if segment is None else self.rows.get(source.source or "")
+        if rows is None:
+            return empty(source_types(source), self.dictionary)
+        return rows if start == BEGINNING else rows.slice(int(np.searchsorted(rows.ts, start)), len(rows))
