@@ -30,7 +30,8 @@ def tells_before_rows(node: Node) -> bool:
 @per_node
 def tells_after_rows(node: Node) -> bool:
     """Whether results may still begin by the clock alone when every window has let its rows go."""
-    repeats = isinstance(node, nodes.OutputStream) and node.kind is OutputKind.RSTREAM
+    repeats = isinstance(node, running_nodes.RestoredAnswer)
+    repeats = repeats or (isinstance(node, nodes.OutputStream) and node.kind is OutputKind.RSTREAM)
     repeats = repeats or (isinstance(node, nodes.AppendOnly) and refresh_interval(node) is not None)
     return repeats or any(map(tells_after_rows, node.inputs))
 
@@ -72,6 +73,7 @@ _BEFORE: ByKind[Callable[..., bool]] = ByKind(
         (nodes.Windowed, nodes.Filter, nodes.Project, nodes.Alias, nodes.Sort, nodes.Union, nodes.Distinct): _any,
         (nodes.Limit, nodes.AppendOnly, nodes.OutputStream): _any,
         (running_nodes.WithEnd, running_nodes.Numbered, running_nodes.EndWithParts, running_nodes.Stamped): _any,
+        (running_nodes.RestoredAnswer, running_nodes.RestoredInserts): _any,
         running_nodes.Exchange: _any,
         (running_nodes.SlicePartials, running_nodes.SharedSlices, running_nodes.SliceSummaries): _any,
         (running_nodes.SubWindows, running_nodes.LastSubWindows): _any,
