@@ -55,9 +55,10 @@ class SegmentPass:
         segment = self._segment_of(node)
         if node.operator is None:
             return None if segment is None else self._received(node, segment)
-        below = [self._arrived(node, place, segment) for place in range(len(node.inputs))]
         if segment is None:
+            self._hold_back(node)
             return None
+        below = [self._arrived(node, place, segment) for place in range(len(node.inputs))]
         began = monotonic()
         changes = node.operator.step(self._state_of(node), below, segment)
         if not any(changes.ts is rows.ts for rows in below):  # else they are in order, as they came
@@ -65,15 +66,22 @@ class SegmentPass:
         self.steps.append(Step(node, sum(map(len, below)), len(changes), monotonic() - began))
         return changes
 
-    def _arrived(self, node: PhysicalNode, place: int, segment: Segment | None) -> Batch:
-        """What an input brings for the segment; without one everything waits."""
+    def _hold_back(self, node: PhysicalNode) -> None:
+        """What inputs bring that are ahead of a node whose time has not moved."""
+        for place, below in enumerate(node.inputs):
+            changes = self.changes(below)
+            if changes is not None:
+                node.held[place].put(changes)
+
+    def _arrived(self, node: PhysicalNode, place: int, segment: Segment) -> Batch:
+        """What an input brings for the segment of a node."""
         below = node.inputs[place]
         changes, held = self.changes(below), node.held.get(place)
         if held is None:
             return self._nothing(below) if changes is None else changes
         if changes is not None:
             held.put(changes)
-        due = [] if segment is None else held.pop_before(segment.end)
+        due = held.pop_before(segment.end)
         return concat(due) if due else self._nothing(below)
 
     def _nothing(self, node: PhysicalNode) -> Batch:
@@ -84,7 +92,7 @@ class SegmentPass:
             else:
                 below = [self._nothing(child) for child in node.inputs]
                 given = node.operator.step(node.operator.fresh_state(), below, Segment(0, 1))
-            node.nothing = given.slice(0, 0)
+            node.nothing = given.slice(0, 0) if len(given) else given
         return node.nothing
 
 

@@ -1,7 +1,6 @@
-"""With which streams nodes move: those below them, or those of their reader when they may tell something by the clock.
+"""With which streams nodes move: those below them, or those of their reader (`plan/analysis/pace` says which and why).
 
-So an operator that several queries share goes on however slow the other streams of one of them are, and what tells
-something before the first row, or after the last, begins and ends with the query that it is told to.
+So an operator that several queries share goes on however slow the other streams of one of them are.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from windrow.plan.analysis.by_clock import goes_by_clock
+from windrow.plan.analysis.pace import moves_with_reader
 from windrow.plan.analysis.relations import streams_of
 from windrow.plan.nodes import Node
 
@@ -22,7 +21,7 @@ class Paces:
 
     def of(self, plan: Node) -> frozenset[str]:
         """The streams that a plan moves with, read by what is being lowered."""
-        return self._readers[-1] if self._readers and goes_by_clock(plan) else streams_of(plan)
+        return self._readers[-1] if self._readers and moves_with_reader(plan) else streams_of(plan)
 
     @contextmanager
     def read_by(self, streams: frozenset[str]) -> Iterator[None]:

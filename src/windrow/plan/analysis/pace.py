@@ -1,9 +1,10 @@
-"""Which parts of a plan may have something to tell when their own streams are silent.
+"""Which parts of a plan move with the streams of who reads them, instead of with those below them alone.
 
 The time of an operator begins with the first row of the streams below it, and runs out with the last of them. That
 changes nothing for what only reacts to rows. But a table has contents before any row comes, COUNT(*) of nothing is 0
-from the first instant on, and RSTREAM repeats an answer for as long as anybody listens. These go by the time of who
-reads them (`physical/lowering/paces.py`).
+from the first instant on, and RSTREAM repeats an answer for as long as anybody listens: these go by the time of their
+reader (`physical/lowering/paces.py`). So do numbers of tuples, which are used again when their tuples have ended:
+whoever follows them must not be behind.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from windrow.plan.by_kind import ByKind
 from windrow.plan.nodes import JoinKind, Node, OutputKind
 
 
-def goes_by_clock(node: Node) -> bool:
-    return tells_before_rows(node) or tells_after_rows(node)
+def moves_with_reader(node: Node) -> bool:
+    return tells_before_rows(node) or tells_after_rows(node) or _has_numbers(node)
 
 
 @per_node
@@ -34,6 +35,11 @@ def tells_after_rows(node: Node) -> bool:
     repeats = repeats or (isinstance(node, nodes.OutputStream) and node.kind is OutputKind.RSTREAM)
     repeats = repeats or (isinstance(node, nodes.AppendOnly) and refresh_interval(node) is not None)
     return repeats or any(map(tells_after_rows, node.inputs))
+
+
+@per_node
+def _has_numbers(node: Node) -> bool:
+    return isinstance(node, running_nodes.Numbered) or any(map(_has_numbers, node.inputs))
 
 
 def _always(node: Node) -> bool:
