@@ -98,6 +98,7 @@ class Session:
         self._running = running or self._planned
         self._created: dict[str, _PlanSettings] = {}
         self._planned_queries: dict[str, PreparedQuery] = {}
+        self._optimized: dict[tuple[Node, bool, int], Optimized] = {}
         self._on_register = on_register
         for aggregate in aggregates:
             self._know(_with_a_free_name(aggregate))
@@ -117,7 +118,7 @@ class Session:
 
     def apply(self, statement: Statement) -> Result:
         """Run a statement that was bound before, by this session or by an earlier one."""
-        self._planned_queries = {}
+        self._planned_queries, self._optimized = {}, {}
         return APPLIED[type(statement)](self, statement)
 
     def explain(self, text: str) -> list[Explanation]:
@@ -218,7 +219,7 @@ class Session:
         key, spread = (name or "").lower(), self._distribution
         query = self._running(key) or _prepared(self, [self.starting(key, bound)])[key]
         plan, settings = query.plans[key], self._created.get(key) or _settings_of(self.catalog)
-        today = self._optimize(bound, settings.is_optimized)
+        today = self._optimize_once(bound, settings.is_optimized)
         return explain(
             plan,
             self.catalog.statistics,
@@ -235,7 +236,7 @@ class Session:
         """A query as it is when it starts, under the settings of its CREATE."""
         entry = self.catalog.get(name)
         settings = self._created.get(name) or _settings_of(self.catalog)
-        optimized = self._optimize(bound, settings.is_optimized).plan
+        optimized = self._optimize_once(bound, settings.is_optimized).plan
         query = StartingQuery(name, bound, optimized, start, settings.strategy, settings.is_optimized)
         if not isinstance(entry, QueryEntry):
             return query
@@ -263,6 +264,13 @@ class Session:
         if is_optimized:
             return optimize(plan, self.catalog.statistics)
         return optimize(plan, self.catalog.statistics, REQUIRED, alternatives=(), finishing=())
+
+    def _optimize_once(self, bound: Node, is_optimized: bool) -> Optimized:
+        """For queries that start and are explained, under the same statement and statistics."""
+        key = bound, is_optimized, self.catalog.statistics.changes
+        if key not in self._optimized:
+            self._optimized[key] = self._optimize(bound, is_optimized)
+        return self._optimized[key]
 
 
 APPLIED: dict[type, Callable[[Session, Any], Result]] = {

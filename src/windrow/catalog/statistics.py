@@ -9,6 +9,7 @@ class MeasuredStatistics:
     def __init__(self) -> None:
         self._rates: dict[str, float] = {}
         self._distinct: dict[tuple[str, str], float] = {}
+        self.changes = 0  # how often anything here has changed
 
     def rate(self, source: str) -> float | None:
         return self._rates.get(source.lower())
@@ -17,12 +18,14 @@ class MeasuredStatistics:
         return self._distinct.get((source.lower(), column.lower()))
 
     def record(self, source: str, rate: float | None, distinct: dict[str, float]) -> None:
+        self.changes += 1
         if rate is not None:
             self._rates[source.lower()] = rate
         for column, count in distinct.items():
             self._distinct[source.lower(), column.lower()] = count
 
     def forget(self, source: str) -> None:
+        self.changes += 1
         self._rates.pop(source.lower(), None)
         for key in [key for key in self._distinct if key[0] == source.lower()]:
             del self._distinct[key]
