@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from support.shard_runs import ShardsInProcess
-from windrow.runtime.shards.storage.bundles import Folder
+from windrow.runtime.shards.storage.files.folder import Folder
 from windrow.runtime.shards.storage.shard_state import STATES
 from windrow.runtime.shards.tasks import shard_sinks
 
@@ -77,19 +77,20 @@ class Killer:
 
 
 def _named(arguments: tuple[Any, ...]) -> str:
-    return next((word for word in map(str, arguments) if "/" in word and "://" not in word), "")
+    return next((word for word in map(str, arguments) if "/" in word and not word.startswith("Folder(")), "")
 
 
 @contextmanager
 def deadly(killer: Killer) -> Iterator[None]:
-    kept = Folder.write, Folder.delete, shard_sinks.write_file
+    kept = Folder.write, Folder.create, Folder.delete, shard_sinks.write_file
+    Folder.create = killer.wrapped(Folder.create, "create")  # type: ignore[method-assign]
     Folder.write = killer.wrapped(Folder.write, "write")  # type: ignore[method-assign]
     Folder.delete = killer.wrapped(Folder.delete, "delete")  # type: ignore[method-assign]
     shard_sinks.write_file = killer.wrapped(shard_sinks.write_file, "sink")  # type: ignore[assignment]
     try:
         yield
     finally:
-        Folder.write, Folder.delete, shard_sinks.write_file = kept  # type: ignore[method-assign]
+        Folder.write, Folder.create, Folder.delete, shard_sinks.write_file = kept  # type: ignore[method-assign]
 
 
 @dataclass

@@ -14,6 +14,7 @@ from windrow.clock import Clock
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.driver import Driver
 from windrow.runtime.shards.engine import ShardedEngine
+from windrow.runtime.shards.storage.lease import forget_leases
 from windrow.runtime.shards.storage.shard_state import STATES
 from windrow.runtime.shards.tasks import messages, shard
 from windrow.runtime.shards.tasks.messages import ShardReport
@@ -33,6 +34,7 @@ class ShardsInProcess(ShardedEngine):
         clock: Clock | None = None,
     ) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="windrow-")
+        forget_leases()  # those before it in this process count as dead
         super().__init__(Driver(checkpoint or self._scratch.name, shards, clock=clock))
         self.place = Path(checkpoint or self._scratch.name)
         self._forgetful, self._tasks = forgetful, tasks
@@ -67,6 +69,7 @@ class ShardsInProcess(ShardedEngine):
         self._driver.batches.finish(self._job([]))
 
     def close(self) -> None:
+        self._driver.close()
         self._scratch.cleanup()
 
     def _job(self, rows: Sequence[tuple[str, pa.Table]]) -> Callable[[BatchSpec], list[ShardReport]]:

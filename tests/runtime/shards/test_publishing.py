@@ -139,8 +139,8 @@ def test_a_sink_that_fails_goes_on_after_a_restart_where_it_was(tmp_path: Path) 
 
 
 def test_the_log_keeps_what_a_sink_has_not_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("windrow.runtime.shards.storage.checkpoint.RETAINED_BATCHES", 3)
-    monkeypatch.setattr("windrow.runtime.shards.storage.checkpoint.SWEPT_EVERY", 4)
+    monkeypatch.setattr("windrow.runtime.shards.storage.collection.RETAINED_BATCHES", 3)
+    monkeypatch.setattr("windrow.runtime.shards.storage.collection.SWEPT_EVERY", 4)
     clock = ManualClock()
     engine = an_engine(tmp_path, clock=clock)
     step(engine, 1, 2)
@@ -158,8 +158,8 @@ def test_the_log_keeps_what_a_sink_has_not_had(tmp_path: Path, monkeypatch: pyte
 
 def test_beyond_the_backlog_the_log_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when the engine is started again in the meantime."""
-    monkeypatch.setattr("windrow.runtime.shards.storage.checkpoint.RETAINED_BATCHES", 3)
-    monkeypatch.setattr("windrow.runtime.shards.storage.checkpoint.SWEPT_EVERY", 4)
+    monkeypatch.setattr("windrow.runtime.shards.storage.collection.RETAINED_BATCHES", 3)
+    monkeypatch.setattr("windrow.runtime.shards.storage.collection.SWEPT_EVERY", 4)
     engine = an_engine(tmp_path)
     engine.sql("SET sink_backlog = '1 B'")
     step(engine, 1, 2)

@@ -25,9 +25,9 @@ class UsedPlace(NamedTuple):
 
 def opened(place: str) -> tuple[pa.fs.FileSystem, str]:
     """The file system of a folder that is named by a path or an address, and the folder in it."""
-    found: tuple[pa.fs.FileSystem, str] = pa.fs.FileSystem.from_uri(
-        place if "://" in place else Path(place).resolve().as_uri()
-    )
+    if "://" not in place:
+        return pa.fs.LocalFileSystem(), str(Path(place).resolve())
+    found: tuple[pa.fs.FileSystem, str] = pa.fs.FileSystem.from_uri(place)
     return found
 
 
@@ -78,6 +78,8 @@ def _check_apart(place: str, taken: list[UsedPlace]) -> None:
 
 
 def _overlap(one: str, other: str) -> bool:
+    if ("://" in one) != ("://" in other):
+        return False
     (files, path), (other_files, other_path) = opened(one), opened(other)
     inside = _is_inside(path, other_path) or _is_inside(other_path, path)
     return files.type_name == other_files.type_name and inside

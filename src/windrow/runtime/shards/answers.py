@@ -44,7 +44,7 @@ class Answers:
     @property
     def checkpoint(self) -> str:
         """Where the checkpoint is."""
-        return self._checkpoint.uri
+        return self._checkpoint.place
 
     def watermark_of(self, plan: Node) -> int:
         """All rows of the streams of a plan before it are there."""

@@ -99,7 +99,7 @@ class BatchLoop:
         if self.last is not None:
             self._plans.resume(self.last.plan_version)
             self._statements.taken = self.last.statements
-            self._checkpoint.sweep(self.last, self._publishing.needs)
+            self._checkpoint.resume(self._publishing.needs)
 
     def end(self, stream: str, at: int) -> None:
         """There is so much of the source of a stream."""

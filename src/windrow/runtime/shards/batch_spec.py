@@ -13,7 +13,7 @@ import cloudpickle
 from windrow.cql import TableChange
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.running_plan import RunningPlan
-from windrow.runtime.shards.storage.bundles import Folder
+from windrow.runtime.shards.storage.files.folder import Folder
 
 
 class ShardVersion(NamedTuple):

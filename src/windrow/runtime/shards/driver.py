@@ -49,9 +49,16 @@ class Driver:
         host: Host | None = None,
     ) -> None:
         self._host = host or Host()
-        self.checkpoint = Checkpoint(checkpoint)
+        self.checkpoint = Checkpoint(checkpoint, clock)
         self.shards = self.checkpoint.open(shards, otherwise)
         self.lock = threading.RLock()
+        try:
+            self._start(clock or SystemClock())
+        except (Exception, KeyboardInterrupt):
+            self.checkpoint.close()
+            raise
+
+    def _start(self, clock: Clock) -> None:
         self._recovered = frozenset(self.checkpoint.recovered_aggregates())
         distribution = Distribution(self.shards, self._readings)
         self.session = Session(None, self._aggregates(), distribution, self._register, self._as_it_runs)
@@ -71,6 +78,10 @@ class Driver:
         self.answers = Answers(self.session, self.checkpoint, self.plans, self.batches)
         self.queries: dict[str, ShardedQuery | LookupQuery] = {}
         self._resume()
+
+    def close(self) -> None:
+        """Let others open the checkpoint."""
+        self.checkpoint.close()
 
     def _resume(self) -> None:
         """Go on where the checkpoint is."""
@@ -171,7 +182,7 @@ class Driver:
             check_columns(entry.connector, entry.columns)
         if isinstance(entry, QueryEntry):
             self.plans.plan(entry, 0, self.batches.progress)
-        check_sinks(entry, self.session.catalog, self.checkpoint.uri)
+        check_sinks(entry, self.session.catalog, self.checkpoint.place)
 
     def _apply(self, statement: LoggedStatement, number: int) -> None:
         if isinstance(statement, EndOfStream):

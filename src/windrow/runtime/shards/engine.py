@@ -64,7 +64,7 @@ class ShardedEngine(Engine):
     @property
     def checkpoint(self) -> str:
         """Where the checkpoint is."""
-        return self._driver.checkpoint.uri
+        return self._driver.checkpoint.place
 
     @property
     def watermark(self) -> int:

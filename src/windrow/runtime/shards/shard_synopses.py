@@ -14,8 +14,8 @@ from windrow.runtime.lookups import rechoosing
 from windrow.runtime.lookups.maintained import MaintainedSynopsis, maintained_by
 from windrow.runtime.lookups.rechoosing import Rechoosing, rechoosing_of
 from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery
-from windrow.runtime.shards.storage.bundles import Folder
 from windrow.runtime.shards.storage.checkpoint import Commit
+from windrow.runtime.shards.storage.files.folder import Folder
 from windrow.runtime.shards.storage.shard_state import read_synopsis
 
 _MOST = 16  # synopses in memory for the next question

@@ -13,7 +13,7 @@ from windrow.clock import Clock
 from windrow.runtime.create_statements import Columns, columns_of, no_rows, stream_statement
 from windrow.runtime.shards.driver import Driver
 from windrow.runtime.shards.engine import ShardedEngine
-from windrow.runtime.shards.storage.checkpoint import checkpoint_uri
+from windrow.runtime.shards.storage.files.folder import place_of
 from windrow.runtime.spark.host import SparkHost
 from windrow.runtime.spark.pushed_rows import PushedRows
 from windrow.runtime.spark.scratch import Scratch
@@ -42,7 +42,7 @@ class SparkEngine(ShardedEngine):
         self._sessions = sessions(spark, master, checkpoint)
         self._scratch = Scratch()
         place = checkpoint or str(self._scratch.path / "checkpoint")
-        self._pushed = PushedRows(checkpoint_uri(place))
+        self._pushed = PushedRows(place_of(place))
         self._host = SparkHost(
             self._sessions,
             self._pushed,
@@ -157,6 +157,7 @@ class SparkEngine(ShardedEngine):
 
     def close(self) -> None:
         self._run.stop()
+        self._driver.close()
         self.session.close()
         self._sessions.close()
         self._scratch.remove()

@@ -8,18 +8,19 @@ from pathlib import Path
 import pyarrow as pa
 
 from windrow.clock import SystemClock
-from windrow.runtime.shards.storage.bundles import Folder
+from windrow.runtime.shards.storage.files.file_names import file_name
+from windrow.runtime.shards.storage.files.folder import Folder
 from windrow.runtime.shards.tasks import messages
 
 
 class PushedRows:
     def __init__(self, checkpoint: str) -> None:
-        self._root = Path(checkpoint.removeprefix("file://")) / "pushed"
+        self._root = Path(checkpoint) / "pushed"
         self._clock = SystemClock()
         self._last = 0
 
     def folder(self, stream: str) -> Path:
-        return self._root / stream.lower()
+        return self._root / file_name(stream.lower())
 
     def count(self, stream: str) -> int:
         """How many times rows of a stream were handed over."""
@@ -31,5 +32,5 @@ class PushedRows:
         latest = max((int(path.stem) for path in folder.glob("*.arrow")), default=self._last)
         self._last = max(self._clock.now() // 1_000, self._last + 1, latest + 1)
         name = f"{self._last:015}.arrow"
-        Folder(folder.as_uri()).write(name, messages.table_to_bytes(table))
+        Folder(str(folder)).write(name, messages.table_to_bytes(table))
         os.utime(folder / name, ns=(self._last * 1_000_000,) * 2)

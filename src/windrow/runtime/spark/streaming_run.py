@@ -14,6 +14,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from windrow.catalog import StreamEntry
 from windrow.runtime.progress import StreamProgress
 from windrow.runtime.shards.driver import Driver
+from windrow.runtime.shards.storage.files.folder import Folder
+from windrow.runtime.shards.storage.source_offsets import check_offsets
 from windrow.runtime.spark.background import Background
 from windrow.runtime.spark.host import SparkHost
 from windrow.runtime.spark.job import run_job
@@ -174,12 +176,14 @@ class StreamingRun:
 
     def _streaming(self, **trigger: bool) -> StreamingQuery:
         """Spark's query over all sources."""
+        checkpoint = self._driver.checkpoint
+        check_offsets(Folder(checkpoint.spark_folder), self._driver.batches.next_number - 1)
         self._batches = MicroBatches(self._micro_batch)
         try:
             frames = map(self._frame, self._streams())
             sources = [wake_stream(self._host.spark, self._wake_file), *frames]
             writer = reduce(DataFrame.union, sources).writeStream.queryName(self._name).foreachBatch(self._batches)
-            writer = writer.option("checkpointLocation", self._driver.checkpoint.spark_folder)
+            writer = writer.option("checkpointLocation", checkpoint.spark_folder)
             return self._batches.of((writer.trigger(**trigger) if trigger else writer).start())
         except PySparkException as error:
             raise translated(error, log_to_read()) from error

@@ -37,7 +37,8 @@ from windrow.runtime.shards.feeding.log_feed import (
     subscriber_feed,
 )
 from windrow.runtime.shards.query import ShardedQuery
-from windrow.runtime.shards.storage.checkpoint import SWEPT_EVERY, Checkpoint, Commit
+from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
+from windrow.runtime.shards.storage.collection import SWEPT_EVERY
 from windrow.runtime.shards.storage.sink_records import Position, SinkRecords
 from windrow.runtime.shards.tasks.messages import table_to_bytes
 
@@ -54,7 +55,7 @@ class Publishing:
         self._lock = threading.RLock()
         self._last = checkpoint.last_commit()
         self._has_given = False  # something that positions are to be saved for
-        self._records = SinkRecords(checkpoint.folder)
+        self._records = SinkRecords(checkpoint.folder, checkpoint.check_owner)
         self._stored = self._records.positions()
 
     def add_query(self, entry: QueryEntry, query: ShardedQuery) -> None:
@@ -95,7 +96,8 @@ class Publishing:
             self._feeds.append(subscriber_feed(self._log, query, subscriber, self._clock, self._last_number))
 
     def _begin(self, key: str) -> Position:
-        return self._stored.get(key, Position(self._last_number))
+        begin = self._stored.get(key, Position(self._last_number))
+        return begin._replace(had=min(begin.had, self._last_number))  # a copy may have gone back to an earlier batch
 
     def _add(self, feed: LogFeed) -> None:
         with self._lock:

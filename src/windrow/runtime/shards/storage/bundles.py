@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.fs
+import numpy as np
 
 from windrow.batch import Dictionary
 from windrow.errors import CheckpointError
 from windrow.runtime.shards.storage.codec import decode_piece, encode_piece
-from windrow.runtime.shards.storage.disk_cache import CACHE
+from windrow.runtime.shards.storage.files.disk_cache import CACHE
+from windrow.runtime.shards.storage.files.folder import Folder
+from windrow.runtime.shards.storage.records import RESTORE
 
 
 class Address(NamedTuple):
@@ -29,62 +29,6 @@ class Address(NamedTuple):
 
 
 Manifest = Mapping[str, Address]
-
-
-@dataclass(frozen=True)
-class Folder:
-    """A folder on some file system, by its address."""
-
-    uri: str
-
-    @property
-    def is_near(self) -> bool:
-        """On a disk of this machine, or mounted as if it were."""
-        return self.uri.startswith("file:")
-
-    def _open(self) -> tuple[pa.fs.FileSystem, str]:
-        found: tuple[pa.fs.FileSystem, str] = pa.fs.FileSystem.from_uri(self.uri)
-        return found
-
-    def write(self, name: str, content: bytes) -> None:
-        """At once or not at all: under another name first."""
-        files, root = self._open()
-        path = f"{root}/{name}"
-        files.create_dir(path.rpartition("/")[0], recursive=True)
-        hidden = f"{path}.{zlib.crc32(content):08x}.part"
-        with files.open_output_stream(hidden) as file:
-            file.write(content)
-        files.move(hidden, path)
-
-    def read(self, name: str) -> bytes:
-        files, root = self._open()
-        with files.open_input_file(f"{root}/{name}") as file:
-            content: bytes = file.read()
-        return content
-
-    def read_parts(self, name: str, addresses: Iterable[Address]) -> list[bytes]:
-        files, root = self._open()
-        with files.open_input_file(f"{root}/{name}") as file:
-            return [file.read_at(address.length, address.offset) for address in addresses]
-
-    def exists(self, name: str) -> bool:
-        files, root = self._open()
-        return bool(files.get_file_info(f"{root}/{name}").type != pa.fs.FileType.NotFound)
-
-    def names(self, under: str, hidden: bool = False) -> list[str]:
-        """The files directly below a folder of the folder, with or without those that are being written."""
-        files, root = self._open()
-        found = files.get_file_info(pa.fs.FileSelector(f"{root}/{under}", allow_not_found=True))
-        return sorted(
-            info.base_name for info in found if info.is_file and (hidden or not info.base_name.endswith(".part"))
-        )
-
-    def delete(self, name: str) -> None:
-        files, root = self._open()
-        try:
-            files.delete_file(f"{root}/{name}")
-        except FileNotFoundError:
-            return  # gone already: a collection that was cut off goes on
 
 
 def bundle_name(batch: int, stage: int, shard: int, token: str) -> str:
@@ -107,7 +51,7 @@ def write_bundle(folder: Folder, bundle: str, contents: Mapping[str, bytes]) -> 
         content = b"".join(contents.values())
         folder.write(bundle, content)
         if not folder.is_near and bundle.startswith("pieces/"):  # the rest is for others to read
-            CACHE.write(folder.uri, bundle, content)
+            CACHE.write(folder.place, bundle, content)
     return addresses
 
 
@@ -124,7 +68,7 @@ def read_contents(folder: Folder, manifest: Manifest) -> dict[str, bytes]:
 
 def _cached(folder: Folder, bundle: str, names: list[str], manifest: Manifest) -> dict[str, bytes] | None:
     """From this machine's disk; None when it is not there, or not as it should be."""
-    content = None if folder.is_near else CACHE.read(folder.uri, bundle)
+    content = None if folder.is_near else CACHE.read(folder.place, bundle)
     if content is None:
         return None
     ends = ((name, manifest[name].offset, manifest[name].offset + manifest[name].length) for name in names)
@@ -137,7 +81,7 @@ def _read(folder: Folder, bundle: str, names: list[str], manifest: Manifest) -> 
     addresses = [manifest[name] for name in names]
     try:
         if folder.is_near:
-            parts = folder.read_parts(bundle, addresses)
+            parts = folder.read_parts(bundle, [(address.offset, address.length) for address in addresses])
         else:
             content = folder.read(bundle)
             parts = [content[address.offset : address.offset + address.length] for address in addresses]
@@ -147,17 +91,14 @@ def _read(folder: Folder, bundle: str, names: list[str], manifest: Manifest) -> 
         if zlib.crc32(part) != manifest[name].checksum:
             raise CheckpointError(f"{bundle} of the checkpoint is damaged (piece {name})", RESTORE)
     if not folder.is_near:
-        CACHE.write(folder.uri, bundle, content)
+        CACHE.write(folder.place, bundle, content)
     return dict(zip(names, parts, strict=True))
-
-
-RESTORE = "restore the checkpoint from a copy, or start again with an empty one"
 
 
 def piece_to_bytes(piece: object) -> bytes:
     """Arrays as they are; strings as codes of the shard's dictionary, which is kept beside them."""
     parts = buffers_of(piece)
-    lengths = pickle.dumps([part.nbytes for part in parts])
+    lengths = np.array([part.nbytes for part in parts], "<i8").tobytes()
     return b"".join([len(lengths).to_bytes(4, "little"), lengths, *parts])
 
 
@@ -171,7 +112,7 @@ def buffers_of(piece: object) -> list[memoryview]:
 def piece_from_bytes(content: bytes, dictionary: Dictionary) -> Any:
     start = 4 + int.from_bytes(content[:4], "little")
     parts, view = [], memoryview(bytearray(content))  # a copy of our own: state is changed in place
-    for length in pickle.loads(content[4:start]):
+    for length in np.frombuffer(content[4:start], "<i8").tolist():
         parts.append(view[start : start + length])
         start += length
     return decode_piece(parts[0], parts[1:], dictionary)

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from windrow.errors import CheckpointError
 from windrow.runtime.shards.batch_spec import ShardVersion
-from windrow.runtime.shards.storage.bundles import RESTORE, Address, Folder
+from windrow.runtime.shards.storage.bundles import Address
 from windrow.runtime.shards.storage.codec import decoded, encoded
+from windrow.runtime.shards.storage.files.folder import Folder
+from windrow.runtime.shards.storage.records import RESTORE
 
 
 @dataclass(frozen=True)

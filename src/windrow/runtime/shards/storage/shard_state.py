@@ -28,13 +28,13 @@ from windrow.runtime.shards.graph import Graph, Source
 from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery
 from windrow.runtime.shards.storage.bundles import (
     Address,
-    Folder,
     piece_from_bytes,
     piece_to_bytes,
     read_contents,
     write_bundle,
 )
 from windrow.runtime.shards.storage.codec import OTHER_VERSION
+from windrow.runtime.shards.storage.files.folder import Folder
 from windrow.runtime.shards.storage.manifests import StateManifest, read_manifest, write_manifest
 from windrow.runtime.shards.storage.state_cache import StateCache
 from windrow.runtime.shards.storage.used_strings import UsedStrings
@@ -119,7 +119,7 @@ def state_of(spec: BatchSpec, stage: int, shard: Shard) -> ShardState:
     version = spec.versions.get((stage, shard.number))
     if version is None:
         return _fresh(spec, stage, shard)
-    state = STATES.take((spec.folder.uri, stage, shard.number), version.token)
+    state = STATES.take((spec.folder.place, stage, shard.number), version.token)
     if state is None:
         return read_state(spec.folder, version, spec.plan, stage, shard)
     if state.graph.plan.version != spec.plan_version:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
-from windrow.runtime.shards.storage.bundles import Folder
-from windrow.runtime.shards.storage.checkpoint import read_record, write_record
+from windrow.runtime.shards.storage.codec import decoded, encoded
+from windrow.runtime.shards.storage.files.folder import Folder
+from windrow.runtime.shards.storage.records import checked, with_checksum
 
 
 class Position(NamedTuple):
@@ -23,24 +24,30 @@ class Position(NamedTuple):
 
 
 class SinkRecords:
-    def __init__(self, folder: Folder) -> None:
+    """`check` makes sure that the checkpoint is still ours before anything is replaced."""
+
+    def __init__(self, folder: Folder, check: Callable[[], None]) -> None:
         self._folder = folder
+        self._check = check
 
     def positions(self) -> dict[str, Position]:
         """Of those who are fed from the log, by their keys."""
-        found = read_record(self._folder, "positions") if self._folder.exists("positions") else {}
+        found = decoded(checked(self._folder, "positions")) if self._folder.exists("positions") else {}
         return {key: Position(*position) for key, position in found.items()}
 
     def save_positions(self, positions: Mapping[str, Position]) -> None:
-        write_record(self._folder, "positions", {key: tuple(position) for key, position in positions.items()})
+        self._write("positions", encoded({key: tuple(position) for key, position in positions.items()}))
 
     def write(self, name: str, content: bytes) -> None:
         """Something that a sink is to get later."""
-        write_record(self._folder, f"sinks/{name}", content)
+        self._write(f"sinks/{name}", content)
 
     def read(self, name: str) -> bytes:
-        content: bytes = read_record(self._folder, f"sinks/{name}")
-        return content
+        return checked(self._folder, f"sinks/{name}")
+
+    def _write(self, name: str, content: bytes) -> None:
+        self._check()
+        self._folder.write(name, with_checksum(content))
 
     def delete(self, name: str) -> None:
         self._folder.delete(f"sinks/{name}")

@@ -28,6 +28,7 @@ def _families() -> dict[str, tuple[ModuleType, ...]]:
     from windrow.runtime.outputs import sinks
     from windrow.runtime.shards import batch_spec, running_plan, statement_log
     from windrow.runtime.shards.storage import bundles, checkpoint, manifests
+    from windrow.runtime.shards.storage.files import folder
     from windrow.runtime.shards.tasks import stage_run
     from windrow.state import snapshot
 
@@ -43,7 +44,7 @@ def _families() -> dict[str, tuple[ModuleType, ...]]:
         "sink": (modes, sinks),
         "running": (running_plan, stage_run),
         "batch": (batch_spec,),
-        "checkpoint": (bundles, checkpoint, manifests),
+        "checkpoint": (bundles, checkpoint, folder, manifests),
         "rows": (batch, sys.modules[Column.__module__], key_table),
         "state": (snapshot,),
         "table": (tables, side_output),

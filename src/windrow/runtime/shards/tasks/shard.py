@@ -90,7 +90,7 @@ class _Step:
         spec, state = self._spec, self._state
         saved = save(state, spec.folder, self._stage, self._named())
         if saved.as_in_memory:
-            STATES.put((spec.folder.uri, self._stage, self._shard.number), spec.number, self._token, state)
+            STATES.put((spec.folder.place, self._stage, self._shard.number), spec.number, self._token, state)
         failures = {name: own.failures.taken() for name, own in state.graph.aggregates().items()}
         return ShardReport(
             stage=self._stage,

@@ -13,38 +13,45 @@ import os
 import tempfile
 from pathlib import Path
 
+from windrow.runtime.shards.storage.files.local_files import LocalFiles, make_folder
+
 CACHE_BYTES = 8 << 30
 
 
 class DiskCache:
-    def read(self, uri: str, bundle: str) -> bytes | None:
-        path = self._path(uri, bundle)
+    def read(self, place: str, bundle: str) -> bytes | None:
+        path = self._path(place, bundle)
         try:
+            self._check_own()
             content = path.read_bytes()
             os.utime(path)
         except OSError:
             return None
         return content
 
-    def write(self, uri: str, bundle: str, content: bytes) -> None:
+    def write(self, place: str, bundle: str, content: bytes) -> None:
         """Keep a bundle, if there is room on the disk."""
-        path = self._path(uri, bundle)
-        hidden = path.with_name(f".{path.name}.{os.getpid()}")
+        path = self._path(place, bundle)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            hidden.write_bytes(content)
-            hidden.replace(path)
+            make_folder(path.parent)
+            self._check_own()
+            LocalFiles(str(path.parent)).write(path.name, content)
             self._make_room()
         except OSError:
-            hidden.unlink(missing_ok=True)
+            return
 
-    def _path(self, uri: str, bundle: str) -> Path:
-        checkpoint = hashlib.sha1(uri.encode(), usedforsecurity=False).hexdigest()
+    def _path(self, place: str, bundle: str) -> Path:
+        checkpoint = hashlib.sha1(place.encode(), usedforsecurity=False).hexdigest()
         return self._folder() / checkpoint / bundle.replace("/", "-")
 
     def _folder(self) -> Path:
         given = os.environ.get("WINDROW_CACHE")
         return Path(given) if given else Path(tempfile.gettempdir()) / f"windrow-cache-{getpass.getuser()}"
+
+    def _check_own(self) -> None:
+        """The folder for temporary files is everybody's: what somebody else put there is not read."""
+        if self._folder().stat().st_uid != os.getuid():
+            raise PermissionError(f"{self._folder()} belongs to somebody else")
 
     def _make_room(self) -> None:
         cached = [(path.stat(), path) for path in self._folder().glob("*/*")]

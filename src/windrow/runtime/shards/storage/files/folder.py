@@ -1,0 +1,116 @@
+"""A folder on some file system, by its place, and the few verbs that a checkpoint needs of one.
+
+A place on this machine is a plain path, in which every character stands for itself; any other is an address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import unquote, urlsplit
+
+from windrow.runtime.shards.storage.files.arrow_files import ArrowFiles
+from windrow.runtime.shards.storage.files.local_files import HIDDEN, LocalFiles
+from windrow.runtime.shards.storage.files.object_files import ObjectFiles, is_object_store
+
+
+def is_far(place: str) -> bool:
+    return "://" in place
+
+
+def place_of(written: str) -> str:
+    """An absolute path, or an address as it was written; one of a local file is its path."""
+    if urlsplit(written).scheme == "file" and written.startswith("file:/"):
+        return str(Path(unquote(urlsplit(written).path)).resolve())
+    return written.rstrip("/") if is_far(written) else str(Path(written).resolve())
+
+
+class Files(Protocol):
+    """What a kind of file system has to offer, below one folder of it; names have `/` between their parts."""
+
+    is_near: bool  # on a disk of this machine, or mounted as if it were
+
+    def write(self, name: str, content: bytes) -> None: ...
+    def create(self, name: str, content: bytes) -> None: ...
+    def read(self, name: str) -> bytes: ...
+    def read_parts(self, name: str, spans: Iterable[tuple[int, int]]) -> list[bytes]: ...
+    def exists(self, name: str) -> bool: ...
+    def names(self, under: str) -> Sequence[str]: ...
+    def folders(self, under: str) -> Sequence[str]: ...
+    def delete(self, name: str) -> None: ...
+    def identity(self, name: str) -> str: ...
+    def make(self) -> None: ...
+
+
+@lru_cache(maxsize=64)
+def _files_at(place: str) -> Files:
+    if not is_far(place):
+        return LocalFiles(place)
+    return ObjectFiles(place) if is_object_store(place) else ArrowFiles(place)
+
+
+@dataclass(frozen=True)
+class Folder:
+    place: str
+
+    @property
+    def _files(self) -> Files:
+        return _files_at(self.place)
+
+    @property
+    def is_near(self) -> bool:
+        """On a disk of this machine, or mounted as if it were."""
+        return self._files.is_near
+
+    def below(self, name: str) -> Folder:
+        return Folder(f"{self.place}/{name}")
+
+    def make(self) -> None:
+        """Have it there, for this user alone."""
+        self._files.make()
+
+    def write(self, name: str, content: bytes) -> None:
+        """At once or not at all, in place of what was there."""
+        self._files.write(name, content)
+
+    def create(self, name: str, content: bytes) -> None:
+        """At once or not at all; `FileExistsError` if something is there."""
+        self._files.create(name, content)
+
+    def read(self, name: str) -> bytes:
+        return self._files.read(name)
+
+    def read_parts(self, name: str, spans: Iterable[tuple[int, int]]) -> list[bytes]:
+        """The contents at these offsets, of these lengths."""
+        return self._files.read_parts(name, spans)
+
+    def exists(self, name: str) -> bool:
+        return self._files.exists(name)
+
+    def names(self, under: str, hidden: bool = False) -> list[str]:
+        """The files directly below a folder of the folder, with or without those that are being written."""
+        return sorted(name for name in self._files.names(under) if hidden or not name.endswith(HIDDEN))
+
+    def folders(self, under: str = "") -> list[str]:
+        """The folders directly below a folder of the folder."""
+        return sorted(self._files.folders(under))
+
+    def every(self, under: str = "") -> Iterator[str]:
+        """All files below, by their names from here."""
+        prefix = f"{under}/" if under else ""
+        yield from (f"{prefix}{name}" for name in self.names(under))
+        for inner in self.folders(under):
+            yield from self.every(f"{prefix}{inner}")
+
+    def delete(self, name: str) -> None:
+        try:
+            self._files.delete(name)
+        except FileNotFoundError:
+            return  # gone already: a collection that was cut off goes on
+
+    def identity(self, name: str) -> str:
+        """What tells a file from a copy of it, where the file system can."""
+        return self._files.identity(name)

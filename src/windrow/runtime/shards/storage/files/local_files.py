@@ -1,0 +1,130 @@
+"""Files on a disk of this machine, or mounted as if they were: for this user alone, and synced before they count.
+
+A file is there as a whole or not at all, and when the verb that made it has returned it outlives a loss of power.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+HIDDEN = ".part"  # how names of files end that are being written
+_NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+
+
+class LocalFiles:
+    is_near = True
+
+    def __init__(self, root: str) -> None:
+        self._root = Path(root)
+
+    def write(self, name: str, content: bytes) -> None:
+        path = self._root / name
+        hidden = _written(path, content)
+        hidden.replace(path)
+        _sync_folder(path.parent)
+
+    def create(self, name: str, content: bytes) -> None:
+        path = self._root / name
+        hidden = _written(path, content)
+        try:
+            _link(hidden, path)
+        finally:
+            hidden.unlink(missing_ok=True)
+        _sync_folder(path.parent)
+
+    def read(self, name: str) -> bytes:
+        return (self._root / name).read_bytes()
+
+    def read_parts(self, name: str, spans: Iterable[tuple[int, int]]) -> list[bytes]:
+        with (self._root / name).open("rb") as file:
+            return [_part(file.fileno(), offset, length) for offset, length in spans]
+
+    def exists(self, name: str) -> bool:
+        return (self._root / name).exists()
+
+    def names(self, under: str) -> Sequence[str]:
+        try:
+            with os.scandir(self._root / under) as found:
+                return [entry.name for entry in found if entry.is_file()]
+        except FileNotFoundError:
+            return []
+
+    def folders(self, under: str) -> Sequence[str]:
+        try:
+            with os.scandir(self._root / under) as found:
+                return [entry.name for entry in found if entry.is_dir()]
+        except FileNotFoundError:
+            return []
+
+    def delete(self, name: str) -> None:
+        (self._root / name).unlink()
+
+    def identity(self, name: str) -> str:
+        """A copy of a file has another one, a file that was moved within its file system the same."""
+        return str((self._root / name).stat().st_ino)
+
+    def make(self) -> None:
+        make_folder(self._root)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder that is not there, for this user alone, with those above it."""
+    if path.is_dir():
+        return
+    make_folder(path.parent)
+    with suppress(FileExistsError):  # somebody else was quicker
+        path.mkdir(mode=0o700)
+    _sync_folder(path.parent)
+
+
+def _written(path: Path, content: bytes) -> Path:
+    """The content under another name that nobody can guess."""
+    make_folder(path.parent)
+    hidden = path.with_name(f"{path.name}.{secrets.token_hex(8)}{HIDDEN}")
+    descriptor = os.open(hidden, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        hidden.unlink(missing_ok=True)  # a full disk gets the half back
+        raise
+    return hidden
+
+
+def _link(hidden: Path, path: Path) -> None:
+    """Give a file its name unless another has it."""
+    try:
+        os.link(hidden, path)
+    except OSError as error:
+        if isinstance(error, FileExistsError) or error.errno not in _NO_HARD_LINKS:
+            raise
+        if path.exists():  # without hard links two who ask in the same moment are not told apart
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+        hidden.replace(path)
+
+
+def _part(descriptor: int, offset: int, length: int) -> bytes:
+    """What is there of it: a file that was cut is found out by its checksum."""
+    read = bytearray()
+    while len(read) < length and (more := os.pread(descriptor, length - len(read), offset + len(read))):
+        read += more
+    return bytes(read)
+
+
+def _sync_folder(path: Path) -> None:
+    """The names in a folder are as durable as the files."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):  # some mounts do it by themselves
+            raise
+    finally:
+        os.close(descriptor)
