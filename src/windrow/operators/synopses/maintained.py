@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sized
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar
 
 from windrow.batch.batch import Batch
 
@@ -48,7 +48,6 @@ class SynopsisState(Protocol):
         """From when on what has come is still known."""
 
 
-@runtime_checkable
 class SynopsisOperator(Protocol[State, Asked]):
     def answer(self, state: State, question: Asked) -> Batch:
         """The groups that the question is about: keys and aggregates."""

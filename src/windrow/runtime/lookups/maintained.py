@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from windrow.batch import Batch
+from windrow.operators.synopses.maintain_join import MaintainJoinSynopsis
+from windrow.operators.synopses.maintain_synopsis import MaintainSynopsis
 from windrow.operators.synopses.maintained import SynopsisOperator, SynopsisState
 from windrow.physical.physical_node import PhysicalNode
 
@@ -21,11 +23,11 @@ class MaintainedSynopsis(NamedTuple):
 
 def maintained_by(node: PhysicalNode) -> MaintainedSynopsis:
     """What the operator of a synopsis has summarised."""
+    assert maintains_synopsis(node), node
     operator: Any = node.operator
     state: Any = node.state
-    assert isinstance(operator, SynopsisOperator), node
     return MaintainedSynopsis(operator, state)
 
 
 def maintains_synopsis(node: PhysicalNode) -> bool:
-    return isinstance(node.operator, SynopsisOperator)
+    return isinstance(node.operator, MaintainSynopsis | MaintainJoinSynopsis)
