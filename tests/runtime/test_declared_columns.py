@@ -13,11 +13,10 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from support.shard_runs import ShardsInProcess
+from support.shard_runs import SourcesInProcess
 from windrow.errors import WindrowError
 from windrow.runtime.engine import Engine
 from windrow.runtime.local import LocalEngine
-from windrow.sources.files import read_file
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 FORMS = ("parquet", "csv", "json")
@@ -25,7 +24,7 @@ FORMS = ("parquet", "csv", "json")
 
 @pytest.fixture(params=["local", "shards"])
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    engine: Engine = LocalEngine() if request.param == "local" else ShardsInProcess(2)
+    engine: Engine = LocalEngine() if request.param == "local" else SourcesInProcess(2)
     engine.sql("CREATE STREAM trades (ts TIMESTAMP, symbol STRING, size BIGINT) TIMESTAMP BY ts")
     engine.query("SELECT symbol, size FROM trades", "q")
     yield engine
@@ -105,12 +104,6 @@ def read_into(engine: Engine, folder: Path, form: str) -> None:
     engine.sql(f"CREATE STREAM f (ts TIMESTAMP, symbol STRING, size BIGINT) FROM {form}('{folder}') TIMESTAMP BY ts")
     engine.query("SELECT symbol, size FROM f", "of_files")
     engine.end("trades")
-    if isinstance(engine, ShardsInProcess):
-        columns = engine.session.catalog.stream("f").columns
-        tables = [("f", table) for path in sorted(folder.iterdir()) for table in read_file(path, form, columns)]
-        engine.micro_batch(0, tables)
-        engine.end("f")
-        engine.step()
     engine.run()
 
 

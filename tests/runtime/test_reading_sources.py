@@ -152,7 +152,7 @@ def test_a_source_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(WindrowError) as caught:
         LocalEngine().sql(f"CREATE STREAM s (ts TIMESTAMP) FROM csv('{tmp_path}/none') TIMESTAMP BY ts")
 
-    assert caught.value.message == f"there are no csv files in {tmp_path}/none"
+    assert caught.value.message == f"there is no file or folder {tmp_path}/none"
 
 
 def table_from(tmp_path: Path, text: str, clauses: str = "") -> LocalEngine:

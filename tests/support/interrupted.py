@@ -111,7 +111,7 @@ def played(script: Script, checkpoint: Path, sinks: Mapping[str, Path], shards: 
             with deadly(killer):
                 engine = ShardsInProcess(shards, tasks=2, checkpoint=str(checkpoint))
                 said = engine.driver.statements.last
-                taken = engine.driver.batches.next_number
+                taken = engine.next_number
                 _go_on(engine, script, said, taken)
                 engine.run()
         except Killed:

@@ -1,6 +1,6 @@
 """A run on Spark that others kill: `python killed_run.py FOLDER` goes on from the folder's checkpoint until it is done.
 
-Which rows are in which micro-batch is fixed (one pushed file of each stream, so many generated rows), and a statement
+Which rows are in which micro-batch is fixed (one push of each stream, so many generated rows), and a statement
 is said just before the batch that it belongs to: so all runs have the same effect times, killed or not.
 """
 
@@ -10,6 +10,7 @@ import os
 import pickle
 import random
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from pyspark.sql import SparkSession
 from support.interrupted import Came, Rows, came
 from windrow.errors import WindrowError
 from windrow.runtime.shards.batch_loop import Job
-from windrow.runtime.shards.tasks import messages
 from windrow.runtime.spark import engine as engines
 from windrow.runtime.spark.engine import SparkEngine
 from windrow.sources.rows import rows_table
@@ -73,23 +73,8 @@ def rows_of(batch: int) -> Rows:
     return Rows({name: [row() for _ in range(dice.randrange(1, 8))] for name in "ab"})
 
 
-def push(place: Path, batch: int) -> None:
-    """The rows of a batch as `engine.push` leaves them: a file of each stream, in the order of their times."""
-    for stream, rows in rows_of(batch).rows.items():
-        folder = place / "checkpoint" / "pushed" / stream
-        folder.mkdir(parents=True, exist_ok=True)
-        file, hidden = (folder / f"{dot}{1_700_000_000_000 + batch:015}.arrow" for dot in ("", "."))
-        hidden.write_bytes(messages.table_to_bytes(rows_table(rows)))
-        os.utime(hidden, (1_700_000_000 + batch, 1_700_000_000 + batch))
-        hidden.replace(file)
-
-
 class Scripted(SparkEngine):
-    """Says what is to be said just before each batch, and hands over the rows of the next one.
-
-    Not sooner: Spark notes the files that it has found before it notes the batch that they are for, so that a run
-    killed between the two would find two files of a stream for the same batch.
-    """
+    """Says what is to be said just before each batch, and hands over its rows."""
 
     def __init__(self, place: Path, spark: SparkSession | None, master: str | None) -> None:
         super().__init__(spark, master, checkpoint=str(place / "checkpoint"), shards=2)
@@ -97,13 +82,22 @@ class Scripted(SparkEngine):
         self._unscripted = self._driver.batches.micro_batch
         self._driver.batches.micro_batch = self._scripted  # type: ignore[method-assign]
 
-    def _scripted(self, number: int, job: Job) -> None:
-        if number + 1 < BATCHES:
-            push(self._place, number + 1)
-        if number == self._driver.batches.next_number:
+    def _scripted(self, job: Job, delivered: Mapping[str, int]) -> None:
+        batches = self._driver.batches
+        number = 0 if batches.last is None else batches.last.number + 1
+        if batches.begun is None and number < BATCHES:
+            self._push_up_to(number)
             due = sum(len(texts) for batch, texts in SAID.items() if batch <= number)
             self.say_up_to(len(DECLARED) + due)
-        self._unscripted(number, job)
+        self._unscripted(job, delivered)
+
+    def _push_up_to(self, batch: int) -> None:
+        """One push of each stream for a batch: those that a run before has made are not made again."""
+        for stream, rows in rows_of(batch).rows.items():
+            pushed = self._driver.readers.pushed(stream)
+            assert pushed is not None and batch <= pushed.count <= batch + 1
+            if pushed.count == batch:
+                pushed.push(rows_table(rows))
 
     def say_up_to(self, count: int) -> None:
         everything = [*DECLARED, *(text for texts in SAID.values() for text in texts)]
@@ -117,8 +111,6 @@ class Scripted(SparkEngine):
 
 def carried_out(place: Path, spark: SparkSession | None = None, master: str | None = None) -> Came:
     engines.ROWS_A_BATCH = ROWS_A_BATCH
-    if not (place / "checkpoint").exists():
-        push(place, 0)
     while True:
         engine = Scripted(place, spark, master)
         try:

@@ -32,9 +32,8 @@ MOMENTS = (
     Moment("windrow/manifests"),  # in the middle of the job: a shard is through, others may not be
     Moment("windrow/statements"),  # in the middle of a change of statements
     Moment("windrow/plans"),  # the new plan is there, the batch that uses it is not
-    Moment("windrow/commits"),  # committed here, not yet by Spark
-    Moment("spark/offsets"),  # Spark has planned the batch, it has not been handed over
-    Moment("spark/commits"),  # between two batches
+    Moment("windrow/commits"),  # committed, what was pushed for it is still there
+    Moment("windrow/pushed/a"),  # one of two pushes for a batch has been made
 )
 
 

@@ -14,12 +14,16 @@ from windrow.clock import Clock
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.driver import Driver
 from windrow.runtime.shards.engine import ShardedEngine
+from windrow.runtime.shards.run_loop import NoHostSources, RunLoop
+from windrow.runtime.shards.sources.deliveries import Deliveries
 from windrow.runtime.shards.storage.lease import forget_leases
 from windrow.runtime.shards.storage.shard_state import STATES
 from windrow.runtime.shards.tasks import messages, shard
-from windrow.runtime.shards.tasks.messages import ShardReport
+from windrow.runtime.shards.tasks.messages import ReadReport, ShardReport
 from windrow.runtime.shards.tasks.router import route
 from windrow.sources.rows import pushed_tables
+
+BROUGHT = "brought"
 
 
 class ShardsInProcess(ShardedEngine):
@@ -35,7 +39,9 @@ class ShardsInProcess(ShardedEngine):
     ) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="windrow-")
         forget_leases()  # those before it in this process count as dead
-        super().__init__(Driver(checkpoint or self._scratch.name, shards, clock=clock))
+        driver, deliveries = Driver(checkpoint or self._scratch.name, shards, clock=clock), Deliveries()
+        loop = RunLoop(driver, deliveries, NoHostSources(), lambda delivered: self._job([]))
+        super().__init__(driver, loop, is_resumable=checkpoint is not None)
         self.place = Path(checkpoint or self._scratch.name)
         self._forgetful, self._tasks = forgetful, tasks
         self._waiting: list[tuple[str, pa.Table]] = []
@@ -50,11 +56,18 @@ class ShardsInProcess(ShardedEngine):
 
     def step(self) -> bool:
         rows, self._waiting = self._waiting, []
-        self.micro_batch(self._driver.batches.next_number, rows)
+        self._driver.readers.look()
+        self.micro_batch(self.next_number, rows)
         return not self.has_ended
 
+    @property
+    def next_number(self) -> int:
+        """Of the micro-batch that is brought next: all that is pushed comes from one source of the host's."""
+        return self._driver.batches.positions.last_delivery(BROUGHT) + 1
+
     def micro_batch(self, number: int, rows: Sequence[tuple[str, pa.Table]]) -> None:
-        self._driver.batches.micro_batch(number, self._job(rows))
+        if self._driver.batches.positions.is_expected(BROUGHT, number):
+            self._driver.batches.micro_batch(self._job(rows), {BROUGHT: number})
 
     def tick(self) -> bool:
         """Have silent streams move on with the clock."""
@@ -65,18 +78,29 @@ class ShardsInProcess(ShardedEngine):
         """For tests that look behind the curtain."""
         return self._driver
 
-    def run(self, poll: Callable[[], object] | None = None) -> None:
+    def run(self, poll: Callable[[], object] | None = None, follow: bool = False) -> None:
         self._driver.batches.finish(self._job([]))
 
     def close(self) -> None:
         self._driver.close()
         self._scratch.cleanup()
 
-    def _job(self, rows: Sequence[tuple[str, pa.Table]]) -> Callable[[BatchSpec], list[ShardReport]]:
-        def job(spec: BatchSpec) -> list[ShardReport]:
-            return in_process([packed(rows[task :: self._tasks]) for task in range(self._tasks)], spec, self._forgetful)
+    def _job(self, rows: Sequence[tuple[str, pa.Table]]) -> Callable[[BatchSpec], list[ShardReport | ReadReport]]:
+        def job(spec: BatchSpec) -> list[ShardReport | ReadReport]:
+            tasks = [packed(rows[task :: self._tasks], task, self._tasks) for task in range(self._tasks)]
+            return in_process(tasks, spec, self._forgetful)
 
         return job
+
+
+class SourcesInProcess(ShardsInProcess):
+    """The whole engine on shards, but that jobs run here: rows are pushed into the checkpoint, sources are followed."""
+
+    push, stream, step, run = ShardedEngine.push, ShardedEngine.stream, ShardedEngine.step, ShardedEngine.run
+
+    def close(self) -> None:
+        ShardedEngine.close(self)
+        super().close()
 
 
 def files_naming_modules(checkpoint: Path) -> list[str]:
@@ -85,14 +109,17 @@ def files_naming_modules(checkpoint: Path) -> list[str]:
     return [str(path) for path in paths if b"windrow." in path.read_bytes()]
 
 
-def packed(rows: Sequence[tuple[str, pa.Table]]) -> pa.RecordBatch:
-    blobs = [messages.table_to_bytes(table) for _, table in rows]
-    columns = [[name for name, _ in rows], ["blob"] * len(rows), [""] * len(rows)]
-    arrays = [*(pa.array(column, pa.string()) for column in columns), pa.array(blobs, pa.binary())]
-    return pa.RecordBatch.from_arrays(arrays, names=["source", "how", "what", "blob"])
+def packed(rows: Sequence[tuple[str, pa.Table]], task: int, tasks: int) -> pa.RecordBatch:
+    """Rows as Spark would bring them, and the row that says which task this is."""
+    names = [*(name for name, _ in rows), ""]
+    numbers = [pa.array([*(None for _ in rows), number], pa.int32()) for number in (task, tasks)]
+    blobs = pa.array([*(messages.table_to_bytes(table) for _, table in rows), None], pa.binary())
+    return pa.RecordBatch.from_arrays([pa.array(names), *numbers, blobs], names=["source", "task", "tasks", "blob"])
 
 
-def in_process(tasks: Sequence[pa.RecordBatch], spec: BatchSpec, forgetful: bool = False) -> list[ShardReport]:
+def in_process(
+    tasks: Sequence[pa.RecordBatch], spec: BatchSpec, forgetful: bool = False
+) -> list[ShardReport | ReadReport]:
     moving = pa.concat_tables(
         pa.Table.from_batches(batches) for task in tasks if (batches := list(route(spec, [task])))
     )

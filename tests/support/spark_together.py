@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from support.shard_runs import ShardsInProcess, packed
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.tasks import messages
-from windrow.runtime.shards.tasks.messages import ShardReport
+from windrow.runtime.shards.tasks.messages import ReadReport, ShardReport
 from windrow.runtime.shards.tasks.router import route
 from windrow.runtime.shards.tasks.shard import step
 
@@ -32,7 +32,7 @@ class Together:
         self._changed = threading.Condition()
         self._running = 0
         self._asked: dict[int, tuple[Rows, BatchSpec]] = {}
-        self._answered: dict[int, list[ShardReport] | BaseException] = {}
+        self._answered: dict[int, list[ShardReport | ReadReport] | BaseException] = {}
         self.jobs = 0
 
     def map(self, function: Callable[[int], Found], count: int) -> list[Found | BaseException]:
@@ -56,7 +56,7 @@ class Together:
             thread.join()
         return found
 
-    def job(self, number: int, rows: Rows, spec: BatchSpec) -> list[ShardReport]:
+    def job(self, number: int, rows: Rows, spec: BatchSpec) -> list[ShardReport | ReadReport]:
         """Wait until all others wait too, and for what has come of it."""
         with self._changed:
             self._asked[number] = rows, spec
@@ -88,13 +88,13 @@ class Together:
                 self._answered |= answers
                 self._changed.notify_all()
 
-    def _run(self, asked: dict[int, tuple[Rows, BatchSpec]]) -> dict[int, list[ShardReport]]:
+    def _run(self, asked: dict[int, tuple[Rows, BatchSpec]]) -> dict[int, list[ShardReport | ReadReport]]:
         specs = {number: spec for number, (_, spec) in asked.items()}
         moving = self._source(asked).mapInArrow(_routed(specs), _MESSAGES)
         for stage in range(1, max(spec.plan.stages for spec in specs.values()) + 1):
             spread = moving.repartition(2 * self._tasks, "engine", "slot").groupBy("engine", "slot")
             moving = spread.applyInArrow(_stepped(specs, stage), _MESSAGES)
-        found: dict[int, list[ShardReport]] = {number: [] for number in specs}
+        found: dict[int, list[ShardReport | ReadReport]] = {number: [] for number in specs}
         for row in moving.select("engine", "body").collect():
             found[row.engine].append(pickle.loads(row.body))
         return found
@@ -104,7 +104,7 @@ class Together:
         rows = []
         for number, (tables, _) in asked.items():
             for task in range(self._tasks):
-                content = pa.Table.from_batches([packed(tables[task :: self._tasks])])
+                content = pa.Table.from_batches([packed(tables[task :: self._tasks], task, self._tasks)])
                 rows.append((number, messages.table_to_bytes(content)))
         return self._spark.createDataFrame(rows, "engine int, rows binary").repartition(self._tasks)
 
@@ -138,5 +138,5 @@ class OneOfMany(ShardsInProcess):
         super().__init__(shards)
         self._together, self._number = together, number
 
-    def _job(self, rows: Rows) -> Callable[[BatchSpec], list[ShardReport]]:
+    def _job(self, rows: Rows) -> Callable[[BatchSpec], list[ShardReport | ReadReport]]:
         return lambda spec: self._together.job(self._number, rows, spec)

@@ -35,7 +35,7 @@ ON_ERROR = ("retry", "stop")
 _OUTPUT = ("mode", "key", "on_error")
 _RATE = (("timestamp", TIMESTAMP), ("value", BIGINT))  # Spark's names
 _SOCKET = (("value", STRING),)
-_EXPECTED = ("rate",)  # rows per second, for the planner
+_EXPECTED = ("rate", "on_error")  # rows per second, for the planner; 'stop' when it cannot be reached
 STREAM_SOURCES = _by_name(
     *_files(*_EXPECTED, "max_files"),  # so many of them in a micro-batch, on Spark
     ConnectorKind("generator", "generator('traffic', rate => 1000)", 1, 1, None),

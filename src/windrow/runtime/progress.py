@@ -92,7 +92,7 @@ class StreamProgress:
         return max(self.at_least, self.intake.promised, self.intake.newest - self.slack if seen else BEGINNING)
 
 
-def stream_status(stream: StreamProgress, **more: int | None) -> dict[str, Any]:
+def stream_status(stream: StreamProgress, **more: Any) -> dict[str, Any]:
     """What `engine.status()` shows of a stream, with what an engine knows beside."""
     return {
         "rows": stream.intake.rows,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from windrow.clock import pause_after
+from windrow.runtime.health import Failing
+
+_HINT = "it is tried again by itself; on_error => 'stop' in CREATE STREAM ends the run instead"
 
 
 @dataclass(frozen=True)
@@ -19,9 +21,8 @@ class SourceFailure:
     next_try: int
     tries: int = 1
 
-    def as_mapping(self) -> dict[str, Any]:
-        """What `engine.status()` shows of it."""
-        return {"message": self.message, "since": self.since, "next_try": self.next_try, "tries": self.tries}
+    def health(self) -> Failing:
+        return Failing("source", self.stream, self.since, self.message, self.next_try, _HINT)
 
 
 class SourceFailures:
@@ -53,3 +54,6 @@ class SourceFailures:
 
     def all(self) -> Mapping[str, SourceFailure]:
         return dict(self._failing)
+
+    def health(self) -> list[Failing]:
+        return [failure.health() for failure in self.all().values()]

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
-from pathlib import Path
+from itertools import chain, islice
 
 import pyarrow as pa
 
 from windrow.catalog import ColumnDefinition, Connector
 from windrow.errors import WindrowError, nearest
 from windrow.sources.declared_columns import not_declared
-from windrow.sources.files import FORMATS, files_in, read_file, read_files
+from windrow.sources.file_reading import read_whole
+from windrow.sources.files import FORMATS
+from windrow.sources.folder_reader import FolderReader
 from windrow.sources.generators import Generator, generator
 from windrow.sources.rows import CHUNK, UNPARSABLE
+from windrow.sources.source_folder import SourceFolder
+
+ON_ERROR = ("retry", "stop")  # what is done when a source cannot be reached
 
 
 def source_of(connector: Connector, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
@@ -21,7 +25,8 @@ def source_of(connector: Connector, columns: tuple[ColumnDefinition, ...]) -> It
     if connector.name == "generator":
         return _generated(generator(str(connector.arguments[0]), dict(connector.options)))
     if connector.name in FORMATS:
-        return read_files(files_in(Path(str(connector.arguments[0])), connector.name), connector.name, columns)
+        check_source(connector)
+        return chain.from_iterable(read_whole(SourceFolder(str(connector.arguments[0])), connector.name, columns))
     hint = "parquet, csv, json and generator are; hand other data over with engine.stream(name, data)"
     raise WindrowError(f"{connector.name} is not a source of the local runtime", hint)
 
@@ -31,8 +36,9 @@ def check_columns(connector: Connector, columns: tuple[ColumnDefinition, ...]) -
     if connector.name not in FORMATS:
         return
     missing, others, seen = [column.name for column in columns], list[str](), False
-    for path in files_in(Path(str(connector.arguments[0])), connector.name):
-        for table in islice(read_file(path, connector.name, columns), 1):
+    check_source(connector)
+    for tables in read_whole(SourceFolder(str(connector.arguments[0])), connector.name, columns):
+        for table in islice(tables, 1):
             missing = [name for name in missing if name not in table.column_names]
             others += not_declared(table)
             seen = seen or UNPARSABLE not in table.column_names
@@ -40,6 +46,31 @@ def check_columns(connector: Connector, columns: tuple[ColumnDefinition, ...]) -
             return
     if seen:
         raise WindrowError(f"no file has a column {missing[0]}", nearest(missing[0], others, "other columns"))
+
+
+def check_source(connector: Connector) -> None:
+    """Refuse what cannot be read: a folder that is not there, a number of files that is none."""
+    on_error = connector.option("on_error")
+    if on_error not in (None, *ON_ERROR):
+        raise WindrowError(f"{on_error!r} cannot be done on an error", "write on_error => 'retry' or 'stop'")
+    if connector.name not in FORMATS:
+        return
+    SourceFolder(str(connector.arguments[0])).check()
+    most = connector.option("max_files")
+    if most is not None and (not isinstance(most, int) or most < 1):
+        hint = f"write {connector.name}('folder', max_files => 10)"
+        raise WindrowError(f"{most!r} files cannot be read at a time", hint)
+
+
+def folder_reader(connector: Connector) -> FolderReader:
+    """What decides what is read next of the files that a connector names."""
+    most = connector.option("max_files")
+    return FolderReader(str(connector.arguments[0]), connector.name, most if isinstance(most, int) else None)
+
+
+def stops_on_error(connector: Connector | None) -> bool:
+    """Whether a source that cannot be reached ends the run, instead of being tried again."""
+    return connector is not None and connector.option("on_error") == "stop"
 
 
 def _generated(made: Generator) -> Iterator[pa.Table]:

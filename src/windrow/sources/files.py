@@ -1,4 +1,4 @@
-"""Files of rows: Parquet, CSV, JSON lines and Arrow streams, read a chunk at a time.
+"""Files of rows: Parquet, CSV and JSON lines, read a chunk at a time.
 
 Readers judge no values: what cannot be read at all comes as text, in a column of its own, and is rejected later.
 """
@@ -6,8 +6,7 @@ Readers judge no values: what cannot be read at all comes as text, in a column o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -21,49 +20,22 @@ from windrow.errors import WindrowError
 from windrow.sources.declared_columns import DeclaredColumns, declared_columns
 from windrow.sources.rows import CHUNK, UNPARSABLE, renamed, rows_table, tables_of
 
-
-def files_in(place: Path, form: str) -> list[Path]:
-    """The files of a format in a folder, in the order of their names, or the one file that is named."""
-    paths = sorted(place.rglob(f"*.{form}")) if place.is_dir() else [place]
-    if not paths or not paths[0].exists():
-        raise WindrowError(f"there are no {form} files in {place}", "give a file, or a folder with such files")
-    return paths
+Opening = Callable[[], pa.NativeFile]  # opens the file, as often as it is called
 
 
-def read_files(paths: list[Path], form: str, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
-    """The rows of files, one file after the other."""
-    for path in paths:
-        yield from read_file(path, form, columns)
+def _parquet(opening: Opening, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
+    with opening() as opened:
+        file = pa.parquet.ParquetFile(opened)
+        found = _columns_of_file(file.schema_arrow.names, columns)
+        for batch in file.iter_batches(CHUNK, columns=list(found.names.values())):
+            yield found.table(pa.Table.from_batches([batch]))
 
 
-def read_file(path: Path, form: str, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
-    """The rows of one file, a chunk at a time; a file that cannot be read counts as a row that cannot be read."""
-    try:
-        yield from FORMATS[form](path, columns)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        yield pa.table({UNPARSABLE: [f"{path.name}: {error}"]})
-    except WindrowError as error:
-        yield pa.table({UNPARSABLE: [f"{path.name}: {error.message}"]})
-
-
-def _arrow(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
-    yield from tables_of(pa.ipc.open_stream(path.read_bytes()).read_all())
-
-
-def _parquet(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
-    file = pa.parquet.ParquetFile(path)
-    found = _columns_of_file(file.schema_arrow.names, columns)
-    for batch in file.iter_batches(CHUNK, columns=list(found.names.values())):
-        yield found.table(pa.Table.from_batches([batch]))
-
-
-def _csv(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
+def _csv(opening: Opening, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
     """Everything is read as text; the intake decides what fits the declared types, row by row.
 
     Nothing between two commas is null, "" is an empty text; columns that are not declared are not read.
     """
-    if not path.stat().st_size:
-        return
     bad: list[str] = []
 
     def skip(row: Any) -> str:
@@ -71,7 +43,7 @@ def _csv(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table
         return "skip"
 
     parse = pa.csv.ParseOptions(invalid_row_handler=skip)
-    with pa.csv.open_csv(path, parse_options=parse) as header:
+    with opening() as opened, pa.csv.open_csv(opened, parse_options=parse) as header:
         found = _columns_of_file(header.schema.names, columns)
     bad.clear()
     given = list(found.names.values())
@@ -82,8 +54,9 @@ def _csv(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    for batch in pa.csv.open_csv(path, convert_options=convert, parse_options=parse):
-        yield from tables_of(found.remembered(_decoded(batch.rename_columns(list(found.names)))))
+    with opening() as opened:
+        for batch in pa.csv.open_csv(opened, convert_options=convert, parse_options=parse):
+            yield from tables_of(found.remembered(_decoded(batch.rename_columns(list(found.names)))))
     if bad:
         yield pa.table({UNPARSABLE: pa.array(bad, pa.string())})
 
@@ -103,8 +76,9 @@ def _decoded_row(row: dict[str, bytes | None]) -> dict[str, str | None]:
         return {UNPARSABLE: ",".join("" if value is None else repr(value)[2:-1] for value in row.values())}
 
 
-def _json(path: Path, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
-    content = path.read_bytes()
+def _json(opening: Opening, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
+    with opening() as opened:
+        content = opened.read()
     found = _json_columns(content, _names(columns))
     if found is None or not found.names:
         yield from _json_lines(content, columns)
@@ -179,4 +153,4 @@ def _names(columns: tuple[ColumnDefinition, ...]) -> list[str]:
     return [column.name for column in columns]
 
 
-FORMATS = {"parquet": _parquet, "csv": _csv, "json": _json, "arrow": _arrow}
+FORMATS = {"parquet": _parquet, "csv": _csv, "json": _json}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 
 from support.shard_runs import ShardsInProcess
 from windrow.runtime.local import LocalEngine
-from windrow.sources.files import read_file
+from windrow.sources.file_reading import read_whole
+from windrow.sources.source_folder import SourceFolder
 
 STREAM = "CREATE STREAM s (ts TIMESTAMP, k STRING NOT NULL, v INT) TIMESTAMP BY ts SLACK 1 SECOND"
 CSV = "ts,k,v\n2026-01-01 00:00:05,a,1\nnoon,a,1\n,a,1\n2026-01-01 00:00:06,,1\n2026-01-01 00:00:06,b,many\n1,2\n"
@@ -40,7 +42,7 @@ def test_rows_that_are_not_taken_are_the_same_as_in_one_process(content: tuple[s
         engine.sql(STREAM)
         engine.query("SELECT k FROM s [RANGE 1 HOUR]", name="q")
         columns = engine.session.catalog.get("s").columns
-        for table in read_file(path, form, columns):
+        for table in chain.from_iterable(read_whole(SourceFolder(str(path)), form, columns)):
             engine.push("s", table)
         engine.step()
         engine.push("s", late)

@@ -14,10 +14,9 @@ import pyarrow as pa
 import pytest
 
 from support.interrupted import over_time
-from support.shard_runs import ShardsInProcess
+from support.shard_runs import BROUGHT, ShardsInProcess
 from windrow.errors import CheckpointError
 from windrow.runtime.local import LocalEngine
-from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.storage import collection, shard_state, state_cache
 from windrow.runtime.shards.storage.files import disk_cache, object_files
 from windrow.runtime.shards.storage.files.folder import Folder
@@ -25,7 +24,6 @@ from windrow.runtime.shards.storage.format import FORMAT, VERSION
 from windrow.runtime.shards.storage.manifests import read_manifest
 from windrow.runtime.shards.storage.shard_state import STATES, read_state
 from windrow.runtime.shards.storage.state_cache import StateCache
-from windrow.runtime.shards.tasks.messages import ShardReport
 from windrow.state import batches
 
 STREAM = "CREATE STREAM a (t TIMESTAMP, k BIGINT, s STRING) TIMESTAMP BY t"
@@ -147,14 +145,13 @@ def test_sources_and_state_of_different_times_are_refused(tmp_path: Path) -> Non
     stepped(an_engine(tmp_path), range(3))
     engine = an_engine(tmp_path)
 
-    def nothing(spec: BatchSpec) -> list[ShardReport]:
-        raise AssertionError("it must not run")
-
-    engine.driver.batches.micro_batch(2, nothing)  # Spark did not hear that it was committed: there is nothing to do
-    with pytest.raises(CheckpointError, match="micro-batch 0 again, but 2 has been committed"):
-        engine.driver.batches.micro_batch(0, nothing)
-    with pytest.raises(CheckpointError, match="goes on with micro-batch 7, but the last one committed is 2"):
-        engine.driver.batches.micro_batch(7, nothing)
+    positions = engine.driver.batches.positions
+    assert not positions.is_expected(BROUGHT, 2), "Spark did not hear that it was committed: there is nothing to do"
+    assert positions.is_expected(BROUGHT, 3)
+    with pytest.raises(CheckpointError, match="micro-batch 0 of brought again, but 2 has been committed"):
+        positions.is_expected(BROUGHT, 0)
+    with pytest.raises(CheckpointError, match="with micro-batch 7 of brought, but the last one committed is 2"):
+        positions.is_expected(BROUGHT, 7)
 
 
 def test_a_new_stage_has_the_tables_that_were_there(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -151,7 +152,7 @@ def recorded_ticks(engine: SparkEngine) -> list[bool]:
     return found
 
 
-def test_what_fails_in_the_background_is_told_by_the_next_call(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_dataframe_that_fails_stops_nobody_else(spark: SparkSession, tmp_path: Path) -> None:
     def wrong(value):  # type: ignore[no-untyped-def]  # hints would have Spark look for a pandas function
         raise ValueError(f"cannot take {value}")
 
@@ -159,9 +160,15 @@ def test_what_fails_in_the_background_is_told_by_the_next_call(spark: SparkSessi
     rate = engine.reader("rate").format("rate").option("rowsPerSecond", "10").load()
     engine.stream("r", rate.select("timestamp", F.udf(wrong, "bigint")("value").alias("v")), timestamp="timestamp")
     engine.query("SELECT SUM(v) AS total FROM r [RANGE 1 MINUTE]")
+    engine.sql(f"{CREATE}; CREATE QUERY q AS SELECT k FROM s [RANGE 1 HOUR]")
     engine.start()
-    with pytest.raises(WindrowError, match=r"a function failed \(wrong, .*test_life_cycle.py line \d+\): ValueError"):
-        engine.wait()
+    engine.push("s", rows(1, 2, 3))
+    limit = time.monotonic() + 180
+    while not engine.health() or engine.status()["streams"]["s"]["rows"] < 3:
+        assert time.monotonic() < limit and not engine.wait(0.05)
+    (failing,) = engine.health()
+    assert (failing.what, failing.name) == ("source", "r")
+    assert re.match(r"a function failed \(wrong, .*test_life_cycle.py line \d+\): ValueError", failing.message)
     engine.close()
 
 

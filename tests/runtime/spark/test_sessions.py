@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 import windrow
 from windrow.errors import WindrowError
+from windrow.runtime.shards import run_loop
 from windrow.runtime.spark import micro_batches, own_spark, workers
 from windrow.units import SECOND
 
@@ -62,7 +63,10 @@ def test_two_engines_leave_the_job_as_it_was(spark: SparkSession, tmp_path: Path
         engine.sql(CREATE)
         engine.start()
         engine.push("s", rows(1, 2 + number, 9))
-    assert [engine.inner_spark.streams.active[0].name for engine in engines] == ["windrow-run", "windrow-run-2"]
+        rate = engine.reader("r").format("rate").load()
+        engine.stream("r", rate, timestamp="timestamp")
+    until(lambda: all(engine.inner_spark.streams.active for engine in engines))
+    assert [engine.inner_spark.streams.active[0].name for engine in engines] == ["windrow-run-r", "windrow-run-2-r"]
     assert {engine.inner_spark.conf.get("spark.sql.shuffle.partitions") for engine in engines} == {"7"}
     for number, engine in enumerate(engines):
         engine.step()
@@ -79,6 +83,7 @@ def test_two_engines_leave_the_job_as_it_was(spark: SparkSession, tmp_path: Path
         query.stop()
     for engine in engines:
         engine.end("s")
+        engine.end("r")
         engine.run()
         engine.close()
     assert not spark.sparkContext._jsc.sc().isStopped()
@@ -146,6 +151,7 @@ def test_stop_in_the_middle_of_a_micro_batch_leaves_no_trace(
     patience: float,
 ) -> None:
     monkeypatch.setattr(micro_batches, "_PATIENCE", patience)
+    monkeypatch.setattr(run_loop, "_PATIENCE", patience)
     begun, go_on = tmp_path / "begun", tmp_path / "go_on"
 
     def slow(value):  # type: ignore[no-untyped-def]  # hints would have Spark look for a pandas function

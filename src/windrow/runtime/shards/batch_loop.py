@@ -7,12 +7,12 @@ plan. Who runs it is handed in as a `Job`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from windrow.clock import Clock, monotonic
-from windrow.errors import CheckpointError
+from windrow.clock import monotonic
 from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.nodes import Node
 from windrow.plan.pattern import Pattern
@@ -24,12 +24,14 @@ from windrow.runtime.shards.batch_spec import BatchSpec, FinalRefreshes, plan_to
 from windrow.runtime.shards.outcome import outcome
 from windrow.runtime.shards.plan_versions import PlanVersions
 from windrow.runtime.shards.running_plan import RunningPlan
+from windrow.runtime.shards.sources.reads import Read, SourcePositions
+from windrow.runtime.shards.sources.source_readers import SourceReaders
 from windrow.runtime.shards.statement_log import StatementLog, changes_of_tables, tables_created
 from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
-from windrow.runtime.shards.tasks.messages import ShardReport
+from windrow.runtime.shards.tasks.messages import ReadReport, ShardReport
 from windrow.units import FOREVER
 
-Job = Callable[[BatchSpec], Sequence[ShardReport]]
+Job = Callable[[BatchSpec], Sequence[ShardReport | ReadReport]]
 
 
 class Publisher(Protocol):
@@ -51,7 +53,7 @@ class BatchLoop:
         checkpoint: Checkpoint,
         statements: StatementLog,
         plans: PlanVersions,
-        clock: Clock,
+        readers: SourceReaders,
         lock: threading.RLock,
         is_fed: Callable[[Node], bool],
         publishing: Publisher,
@@ -60,16 +62,19 @@ class BatchLoop:
         self._checkpoint = checkpoint
         self._statements = statements
         self._plans = plans
-        self._clock = clock
+        self._readers = readers
+        self._clock = readers.clock
         self._lock = lock
         self._is_fed = is_fed
         self._publishing = publishing
-        self._ends: dict[str, int] = {}  # how much there is of sources that end
-        self._heartbeats = Heartbeats(clock)
+        self._ends: dict[str, int] = {}  # how much there is of streams that `end` was called for
+        self._heartbeats = Heartbeats(readers.clock)
         self._moved: dict[str, int] = {}  # how far heartbeats have moved streams, for the next batch
         self._is_running = False
+        self._may_have_begun = True  # a batch that did not come to its end
         self.accounts = Accounts()
         self.last = checkpoint.last_commit()
+        readers.resume(self.positions)
 
     @property
     def progress(self) -> Progress:
@@ -89,11 +94,6 @@ class BatchLoop:
         """Whether a batch has run, none is under way, and no statement waits for the next."""
         return self.last is not None and not self._is_running and self._statements.taken == self._statements.last
 
-    @property
-    def next_number(self) -> int:
-        """The number of the source's next micro-batch."""
-        return 0 if self.last is None else self.last.source_batch + 1
-
     def resume(self) -> None:
         """Go on after the last commit of the checkpoint."""
         if self.last is not None:
@@ -104,13 +104,15 @@ class BatchLoop:
     def end(self, stream: str, at: int) -> None:
         """There is so much of the source of a stream."""
         self._ends[stream] = at
+        self._readers.close(stream, at)
 
     def drop(self, stream: str) -> None:
         self._ends.pop(stream, None)
+        self._readers.drop(stream)
 
-    def knows_end(self, stream: str, at: int) -> bool:
+    def knows_end(self, stream: str) -> bool:
         known = self.progress.streams.get(stream)
-        return self._ends.get(stream) == at or (known is not None and known.has_ended)
+        return stream in self._ends or (known is not None and known.has_ended)
 
     def tick(self) -> bool:
         """Have silent streams move on with the clock; whether a batch without rows would change an answer.
@@ -122,7 +124,8 @@ class BatchLoop:
             if self._is_running or self.last is None:
                 return False
             plan = self._plans.current
-            times = self._heartbeats.due_once(plan.streams, self.progress)
+            silent = {name: entry for name, entry in plan.streams.items() if not self._readers.unread(name)}
+            times = self._heartbeats.due_once(silent, self.progress)
             if self._final_refreshes():
                 return True
             moved = advance(self.progress.moved(times), plan.readers)
@@ -140,65 +143,94 @@ class BatchLoop:
         )
         return last.waiting > 0 or (last.live > 0 and changing)
 
-    def micro_batch(self, number: int, job: Job) -> None:
-        """Run a micro-batch of the source, unless it has happened: its number is the source's."""
-        last = self.next_number - 1
-        if number not in (last, last + 1):
-            again = f"is about to read micro-batch {number} again, but {last} has been committed"
-            ahead = f"goes on with micro-batch {number}, but the last one committed is {last}"
-            raise CheckpointError(
-                f"Spark {again if number < last else ahead}",
-                "the folders spark/ and windrow/ of a checkpoint belong together: restore both from the same copy",
-            )
-        if number == self.next_number:
-            self._run(number, job)
+    @property
+    def positions(self) -> SourcePositions:
+        """How far sources have been read."""
+        return SourcePositions() if self.last is None else self.last.positions
+
+    @property
+    def begun(self) -> BatchSpec | None:
+        """A batch that was logged and has not happened: it runs again before any other."""
+        logged = self._checkpoint.logged_batch(self._next_number) if self._may_have_begun else None
+        self._may_have_begun = logged is not None
+        return None if logged is None else logged[0]
+
+    def has_work(self) -> bool:
+        """Whether a batch would do something without anything that the host brings."""
+        if self.last is None or self._statements.taken != self._statements.last or self._moved:
+            return True
+        return self._readers.has_unread(self._not_read()) or self._ends_something() or self.begun is not None
+
+    def micro_batch(self, job: Job, delivered: Mapping[str, int] | None = None) -> None:
+        """Run a batch: with what there is to read, and with micro-batches that the host has handed over."""
+        self._run(job, delivered or {})
 
     def finish(self, job: Job) -> None:
         """Sources have ended. When all have, a batch takes time to its end, and another emits the last refreshes."""
         if self.watermark != FOREVER:
-            self._run(self.next_number - 1, job)
+            self._run(job, {})
         if self.watermark == FOREVER and not self.has_ended:
-            self._run(self.next_number - 1, job)
+            self._run(job, {})
 
-    def _run(self, source_batch: int, job: Job) -> None:
+    @property
+    def _next_number(self) -> int:
+        return 0 if self.last is None else self.last.number + 1
+
+    def _run(self, job: Job, delivered: Mapping[str, int]) -> None:
         began = monotonic()
-        number = 0 if self.last is None else self.last.number + 1
-        self._is_running = True
+        number = self._next_number
+        self._is_running = self._may_have_begun = True
         try:
-            spec, statements = self._logged(number) or self._decided(number)
-            reports = job(spec)
-            record = outcome(spec, self._plans.current, statements, source_batch, reports, self.last)
+            spec, statements = self._logged(number, delivered) or self._decided(number, delivered)
+            everything = job(spec)
+            reports = [report for report in everything if isinstance(report, ShardReport)]
+            with self._lock:
+                positions, garbage = self._readers.done(spec, _unreadable(spec, everything))
+            record = outcome(spec, self._plans.current, statements, positions, reports, self.last)
+            record = replace(record, garbage=[*record.garbage, *garbage])
             self._commit(replace(record, seconds=monotonic() - began), reports)
+            self._may_have_begun = False
             self._publishing.publish(record)  # a run is not over while a sink is being fed
         finally:
             self._is_running = False
 
-    def _logged(self, number: int) -> tuple[BatchSpec, int] | None:
-        """The plan of a batch that was begun before: it runs again as it was to be run."""
-        logged = self._checkpoint.logged_batch(number)
-        if logged is not None:
-            spec, self._statements.taken = logged
-            self._plans.resume(spec.plan_version)
-        return logged
+    def _logged(self, number: int, delivered: Mapping[str, int]) -> tuple[BatchSpec, int] | None:
+        """The plan of a batch that was begun before: it runs again as it was to be run.
 
-    def _decided(self, number: int) -> tuple[BatchSpec, int]:
-        """Take the statements that have come and make the plan of the batch."""
+        But for what a source of the host's had for it that cannot be reached any more: that comes with a later batch.
+        """
+        logged = self._checkpoint.logged_batch(number)
+        if logged is None:
+            return None
+        spec, self._statements.taken = logged
+        self._plans.resume(spec.plan_version)
+        self._readers.hand_out(spec.reads)
+        if spec.delivered != delivered:
+            spec = replace(spec, delivered=delivered)
+            self._checkpoint.log_batch(spec, self._statements.taken)
+        return spec, self._statements.taken
+
+    def _decided(self, number: int, delivered: Mapping[str, int]) -> tuple[BatchSpec, int]:
+        """Take the statements that have come, choose what is read, and make the plan of the batch."""
         with self._lock:
             new = self._statements.take()
             self._plans.advance(self.progress, self._is_fed)
             plan = self._plans.current
+            reads = self._readers.next_reads(self._not_read())
             spec = BatchSpec(
                 number,
                 self._checkpoint.folder,
                 plan_to_bytes(plan),
                 plan.version,
-                self._moved_on(plan),
+                self._moved_on(plan, reads),
                 self._clock.now(),
                 tuple(changes_of_tables(new)),
                 tuple(tables_created(new) & plan.tables.keys()),
                 {} if self.last is None else self.last.versions,
                 self._final_refreshes(),
                 self._publishing.closed_files,
+                reads,
+                delivered,
             )
             self._checkpoint.log_batch(spec, self._statements.taken)
             return spec, self._statements.taken
@@ -210,12 +242,26 @@ class BatchLoop:
         until = self.last.refreshed_until
         return {query: FinalRefreshes(until[query], time) for query, time in self.last.last_changes.items()}
 
-    def _moved_on(self, plan: RunningPlan) -> Progress:
-        """The progress that the next batch starts from, with heartbeats and ends, and when tables change."""
+    def _moved_on(self, plan: RunningPlan, reads: Sequence[Read]) -> Progress:
+        """The progress that the next batch starts from: heartbeats, ends that it comes to, and when tables change."""
         slacks = {name: entry.slack for name, entry in plan.streams.items()}
         moved, self._moved = self._moved, {}
-        progress = self.progress.with_streams(slacks).moved(moved).ending(self._ends)
-        return progress.with_tables(plan.tables, plan.readers)
+        progress = self.progress.with_streams(slacks).moved(moved)
+        brought = {name: 0 for name in self._ends if not self._readers.is_read_here(name)}
+        coming = Counter(read.stream for read in reads)
+        exhausted = self._readers.exhausted() & progress.streams.keys()
+        ends = {name: progress.streams[name].intake.read + coming[name] for name in exhausted}
+        return progress.ending({**brought, **ends}).with_tables(plan.tables, plan.readers)
+
+    def _not_read(self) -> set[str]:
+        """Streams of which nothing more is read: they have ended."""
+        return {name for name, stream in self.progress.streams.items() if stream.has_ended}
+
+    def _ends_something(self) -> bool:
+        """Whether a stream has come to its end since the last batch."""
+        known = self.progress.streams
+        exhausted = (name for name in self._readers.exhausted() if name in self._plans.current.streams)
+        return any(name not in known or not known[name].has_ended for name in exhausted)
 
     def _commit(self, record: Commit, reports: Sequence[ShardReport]) -> None:
         self._checkpoint.commit(record)
@@ -227,3 +273,9 @@ class BatchLoop:
         with self._lock:
             applied = self._statements.discard_applied(record.statements)
         self._checkpoint.collect(record, applied, self._publishing.needs)
+
+
+def _unreadable(spec: BatchSpec, reports: Sequence[ShardReport | ReadReport]) -> dict[Read, str]:
+    """What could not be read, with the reason."""
+    found = (report.unreadable for report in reports if isinstance(report, ReadReport))
+    return {spec.reads[number]: reason for part in found for number, reason in part.items()}

@@ -1,4 +1,4 @@
-"""The plan of one micro-batch: all that decides what it computes, besides its rows. Logged before the batch runs."""
+"""The plan of one micro-batch: all that decides what it computes, also which rows. Logged before the batch runs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import cloudpickle
 from windrow.cql import TableChange
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.running_plan import RunningPlan
+from windrow.runtime.shards.sources.reads import Read
 from windrow.runtime.shards.storage.files.folder import Folder
 
 
@@ -44,6 +45,8 @@ class BatchSpec:
     versions: Mapping[tuple[int, int], ShardVersion] = field(default_factory=dict)  # by stage and shard
     final_refreshes: Mapping[str, FinalRefreshes] = field(default_factory=dict)  # by query
     closed_files: tuple[str, ...] = ()  # queries whose files are not written: nothing more is kept for their sinks
+    reads: tuple[Read, ...] = ()  # of the sources that the driver reads itself
+    delivered: Mapping[str, int] = field(default_factory=dict)  # micro-batches of streams that the host brings
 
     @cached_property
     def plan(self) -> RunningPlan:

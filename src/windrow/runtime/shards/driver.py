@@ -9,6 +9,8 @@ import threading
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 from windrow.catalog import QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop
@@ -28,13 +30,15 @@ from windrow.runtime.shards.host import Host
 from windrow.runtime.shards.plan_versions import PlanVersions
 from windrow.runtime.shards.query import ShardedQuery
 from windrow.runtime.shards.reading import readings
+from windrow.runtime.shards.sources.source_readers import SourceReaders
 from windrow.runtime.shards.statement_log import LOGGED, AddOutputMode, EndOfStream, LoggedStatement, StatementLog
 from windrow.runtime.shards.status import status
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
+from windrow.runtime.source_failure import SourceFailures
 from windrow.session import Result, Session
 from windrow.sharing.exchanges import results_meet
 from windrow.sharing.starting import PreparedQuery
-from windrow.sources.connectors import check_columns
+from windrow.sources.connectors import check_columns, check_source
 
 
 class Driver:
@@ -66,11 +70,12 @@ class Driver:
         self.statements = StatementLog(self.checkpoint)
         clock = clock or SystemClock()
         self.publishing = Publishing(self.checkpoint, clock, lambda: self.session.catalog.sink_backlog)
+        self.readers = SourceReaders(self.checkpoint, clock, self._host.rows_a_batch, self._host.tasks)
         self.batches = BatchLoop(
             self.checkpoint,
             self.statements,
             self.plans,
-            clock,
+            self.readers,
             self.lock,
             self._host.is_fed,
             self.publishing,
@@ -120,12 +125,30 @@ class Driver:
                 self._record(statement)
         return results
 
-    def end(self, stream: str, at: int = 0) -> None:
-        """No more rows of a stream will come once so much of its source has been read."""
+    def push(self, stream: str, table: pa.Table) -> None:
+        """Rows of a stream; they are kept with the checkpoint, so that they can be read again."""
+        pushed = self.readers.pushed(self.stream(stream).name.lower())
+        if pushed is None:
+            raise WindrowError(f"stream {stream} has a source of its own", "push rows of streams without FROM")
+        pushed.push(table)
+
+    def end(self, stream: str) -> None:
+        """No more rows of a stream will come than have been handed over, or are in its source now."""
         name = self.stream(stream).name.lower()
         with self.lock:
-            if not self.batches.knows_end(name, at):
-                self._record(EndOfStream(name, at))
+            pushed = self.readers.pushed(name)
+            if not self.batches.knows_end(name):
+                self._record(EndOfStream(name, 0 if pushed is None else pushed.count))
+
+    def retry(self, stream: str) -> list[str]:
+        """Have files that were rejected be read again; which these are."""
+        with self.lock:
+            return self.readers.retry(self.stream(stream).name.lower())
+
+    @property
+    def failures(self) -> SourceFailures:
+        """The sources that cannot be reached at present."""
+        return self.readers.failures
 
     def add_output_mode(self, query: ShardedQuery, form: SinkForm) -> None:
         """Have the log contain what a query emits in this form too, from the next micro-batch on."""
@@ -151,11 +174,11 @@ class Driver:
     def status(self) -> dict[str, Any]:
         """What is running: rows taken, late and rejected of each stream, state, and the last micro-batch."""
         started = {query.name: self.answers.start_of(query.name) for query in self.queries.values()}
-        return status(self.session, started, self.batches.last, self.batches.accounts, self.health())
+        return status(self.session, started, self.batches.last, self.batches.accounts, self.health(), self.readers)
 
     def health(self) -> list[Failing]:
         """What fails or is set aside, while everything else goes on."""
-        return self.publishing.health()
+        return [*self.readers.failures.health(), *self.publishing.health()]
 
     def sharing(self) -> dict[str, int]:
         """What the queries share: operators and streams, and how many there would be if every query ran alone."""
@@ -177,6 +200,8 @@ class Driver:
         """Refuse what cannot run before it is logged."""
         entry = statement.entry
         if isinstance(entry, StreamEntry):
+            if entry.connector is not None:
+                check_source(entry.connector)
             self._host.check_stream(entry, self.batches.last is not None and self.statements.has_created(entry))
         if isinstance(entry, TableEntry) and entry.connector is not None:
             check_columns(entry.connector, entry.columns)
@@ -189,11 +214,12 @@ class Driver:
             self.batches.end(statement.stream, statement.at)
         elif isinstance(statement, AddOutputMode):
             self.plans.add_form(statement.query, statement.form)
+        elif isinstance(statement, Create) and isinstance(statement.entry, StreamEntry):
+            self.readers.open(statement.entry)
+            self.publishing.add_stream(statement.entry, number)
         elif isinstance(statement, Create) and isinstance(statement.entry, QueryEntry):
             self.plans.create(statement.entry.name, number)
             self.queries[statement.entry.name.lower()] = self._query(statement.entry)
-        elif isinstance(statement, Create) and isinstance(statement.entry, StreamEntry):
-            self.publishing.add_stream(statement.entry, number)
         elif isinstance(statement, Drop) and statement.name is not None:
             self.queries.pop(statement.name.lower(), None)
             self.plans.drop(statement.name)

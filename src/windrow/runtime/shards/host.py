@@ -14,6 +14,9 @@ from windrow.runtime.shards.query import ShardedQuery
 class Host:
     """One that reads whatever there is to read."""
 
+    rows_a_batch = 1_000_000  # of a generator
+    tasks = 2  # that read side by side
+
     def query(
         self, answers: Answers, name: str, key: str, plan: Node, explain: Callable[[], Explanation]
     ) -> ShardedQuery:

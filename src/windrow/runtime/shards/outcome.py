@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from windrow.runtime.progress import Progress, contradicted
 from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion
 from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery
+from windrow.runtime.shards.sources.reads import SourcePositions
 from windrow.runtime.shards.storage.bundles import Address
 from windrow.runtime.shards.storage.checkpoint import Commit
 from windrow.runtime.shards.tasks.messages import ShardReport
@@ -17,11 +18,11 @@ def outcome(
     spec: BatchSpec,
     plan: RunningPlan,
     statements: int,
-    source: int,
+    positions: SourcePositions,
     reports: Sequence[ShardReport],
     before: Commit | None,
 ) -> Commit:
-    """`before` is the commit of the batch before; `source` and `statements` are how far this one has come."""
+    """`before` is the commit of the batch before; `positions` and `statements` are how far this one has come."""
     expected = plan.stages * plan.shards
     assert len(reports) == expected, f"{len(reports)} of {expected} shards reported"
     first = reports[0]
@@ -29,7 +30,7 @@ def outcome(
     rejected = ({name: contradicted(of) for name, of in report.rejected.items()} for report in reports)
     return Commit(
         spec.number,
-        source,
+        positions,
         spec.plan_version,
         statements,
         first.progress.with_intake(rejected),

@@ -7,8 +7,9 @@ from typing import Any
 
 from windrow.catalog import StreamEntry
 from windrow.runtime.health import Failing, as_mappings
-from windrow.runtime.progress import StreamProgress, stream_status
+from windrow.runtime.progress import stream_status
 from windrow.runtime.shards.accounting import Accounts
+from windrow.runtime.shards.sources.source_readers import SourceReaders
 from windrow.runtime.shards.storage.checkpoint import Commit
 from windrow.runtime.warnings import warnings
 from windrow.session import Session
@@ -20,6 +21,7 @@ def status(
     last: Commit | None,
     accounts: Accounts,
     failing: Sequence[Failing],
+    readers: SourceReaders,
 ) -> dict[str, Any]:
     """Rows taken, late and rejected of each stream, state, and the last micro-batch."""
     progress = {} if last is None else last.progress.streams
@@ -29,7 +31,7 @@ def status(
         if (found := progress.get(entry.name.lower())) is not None
     ]
     return {
-        "streams": {entry.name: _of_stream(found) for entry, found in streams},
+        "streams": {entry.name: stream_status(found, **readers.status(entry.name.lower())) for entry, found in streams},
         "warnings": warnings(streams),
         "queries": {name: {"started": at} for name, at in started.items()},
         "aggregates": session.failure_counts(),
@@ -42,8 +44,3 @@ def status(
         "totals": accounts.totals(),
         "failing": as_mappings(failing),
     }
-
-
-def _of_stream(stream: StreamProgress) -> dict[str, Any]:
-    unread = None if stream.ends_at is None else max(stream.ends_at - stream.intake.read, 0)
-    return stream_status(stream, unread=unread)

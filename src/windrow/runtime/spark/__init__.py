@@ -1,4 +1,4 @@
-"""The runtime on Spark: one streaming query reads all sources, every micro-batch is one job, state is in shards.
+"""The runtime on Spark: every micro-batch is one job over all sources, state is in shards.
 
 The only folder that imports PySpark. Spark starts a process for every source of ours, which imports this package; the
 engine is loaded where somebody asks for it, so that those processes are there in time.

@@ -1,4 +1,4 @@
-"""Windrow's own sources for Spark: numbers of generated rows, a clock that moves when told to, and logs of queries.
+"""Windrow's own source for Spark: what queries emitted, by the log of a checkpoint.
 
 Spark asks for offsets in a process of its own beside the driver; the rows are read where the tasks run.
 """
@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from windrow.errors import WindrowError
@@ -22,99 +21,7 @@ if TYPE_CHECKING:
     from windrow.runtime.shards.storage.bundles import Address
     from windrow.runtime.shards.storage.checkpoint import Checkpoint
 
-NUMBERS = "windrow_numbers"
-WAKE = "windrow_wake"
 LOG = "windrow_log"
-_NEVER_ENDS = 1 << 62
-
-
-class Numbers(DataSource):
-    """Ranges `first-last` of row numbers up to `rows`, at most `batch` a micro-batch."""
-
-    @classmethod
-    def name(cls) -> str:
-        return NUMBERS
-
-    def schema(self) -> str:
-        return "what string"
-
-    def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        return NumbersReader(self.options)
-
-
-class NumbersReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    def __init__(self, options: Any) -> None:
-        self._rows = int(options.get("rows", _NEVER_ENDS))
-        self._batch = int(options["batch"])
-        self._partitions = int(options["partitions"])
-        self._has_end, self._ends_with_next = self._rows != _NEVER_ENDS, False
-
-    def initialOffset(self) -> dict[str, int]:
-        return {"row": 0}
-
-    def getDefaultReadLimit(self) -> ReadLimit:
-        return ReadMaxRows(self._batch)
-
-    def prepareForTriggerAvailableNow(self) -> None:
-        """What is there is all there will be: of a generator without end, one micro-batch."""
-        self._ends_with_next = not self._has_end
-
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        if self._ends_with_next:
-            self._ends_with_next, self._rows = False, start["row"] + self._batch
-        if isinstance(limit, ReadAllAvailable) and self._rows != _NEVER_ENDS:
-            return {"row": self._rows}
-        return {"row": min(start["row"] + self._batch, self._rows)}
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        first, last = start["row"], end["row"]
-        size = -(-(last - first) // self._partitions) or 1
-        return [InputPartition(f"{begin}-{min(begin + size, last)}") for begin in range(first, last, size)]
-
-    def read(self, partition: InputPartition) -> Iterator[tuple[str]]:
-        yield (partition.value,)
-
-
-class Wake(DataSource):
-    """One empty row whenever the text in the file `path` is another."""
-
-    @classmethod
-    def name(cls) -> str:
-        return WAKE
-
-    def schema(self) -> str:
-        return "what string"
-
-    def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        return WakeReader(self.options)
-
-
-class WakeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    def __init__(self, options: Any) -> None:
-        self._path = Path(options["path"])
-        self._seen: str | None = None
-
-    def initialOffset(self) -> dict[str, int]:
-        return {"wake": 0}
-
-    def prepareForTriggerAvailableNow(self) -> None:
-        """The file may still move: whoever waits for the end stops moving it."""
-
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        try:
-            said = self._path.read_text()
-        except OSError:
-            return start
-        if said == self._seen:
-            return start
-        self._seen = said
-        return {"wake": start["wake"] + 1}
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        return [InputPartition(end["wake"])]
-
-    def read(self, partition: InputPartition) -> Iterator[tuple[str]]:
-        yield (str(partition.value),)
 
 
 class Log(DataSource):

@@ -15,9 +15,8 @@ from windrow.runtime.outputs.sinks import SinkForm
 from windrow.runtime.shards.answers import Answers
 from windrow.runtime.shards.host import Host
 from windrow.runtime.shards.query import ShardedQuery
-from windrow.runtime.spark.pushed_rows import PushedRows
 from windrow.runtime.spark.query import SparkQuery
-from windrow.runtime.spark.sources import packed_rows, packed_stream
+from windrow.runtime.spark.sources import brought_stream, packed_rows
 from windrow.runtime.spark.spark_session import Sessions
 
 
@@ -25,14 +24,14 @@ class SparkHost(Host):
     def __init__(
         self,
         sessions: Sessions,
-        pushed: PushedRows,
         rows_a_batch: int,
         add_output_mode: Callable[[ShardedQuery, SinkForm], None],
     ) -> None:
+        self.sessions = sessions
         self.spark = sessions.inner
         self._user = sessions.user
-        self.pushed = pushed
-        self._rows_a_batch = rows_a_batch
+        self.rows_a_batch = rows_a_batch
+        self.tasks = max(1, self.spark.sparkContext.defaultParallelism)
         self._add_output_mode = add_output_mode
         self._frames: dict[str, DataFrame] = {}
         self._read: dict[str, list[str]] = {}  # the columns of DataFrames that are read at present
@@ -67,8 +66,8 @@ class SparkHost(Host):
         return packed_rows(self._frames[name], name, columns)
 
     def source_frame(self, stream: StreamEntry) -> DataFrame:
-        """The streaming DataFrame of a stream with a source of its own, or of rows that are pushed."""
-        return packed_stream(self.spark, stream, self.pushed.folder(stream.name.lower()), self._rows_a_batch)
+        """The streaming DataFrame of a stream whose source is Spark's."""
+        return brought_stream(self.spark, stream)
 
     def is_read(self, stream: StreamEntry, columns: Sequence[str]) -> bool:
         """Whether these columns are among those that are read at present."""

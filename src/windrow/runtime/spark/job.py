@@ -3,24 +3,65 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import reduce
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from windrow.runtime.shards.batch_loop import Job
 from windrow.runtime.shards.batch_spec import BatchSpec
+from windrow.runtime.shards.run_loop import SourceErrors
+from windrow.runtime.shards.sources.deliveries import Delivery
 from windrow.runtime.shards.tasks import messages
-from windrow.runtime.shards.tasks.messages import ShardReport
+from windrow.runtime.shards.tasks.messages import ReadReport, ShardReport
 from windrow.runtime.shards.tasks.router import route
 from windrow.runtime.shards.tasks.shard import step
+from windrow.runtime.spark.own_spark import log_to_read
+from windrow.runtime.spark.spark_errors import translated
 from windrow.runtime.spark.workers import python_of_workers
 
 OBSERVED = "windrow"  # the name under which listeners find metrics
 
 
-def run_job(packed: DataFrame, spec: BatchSpec) -> list[ShardReport]:
-    """What every shard of every stage reports."""
+def job_on(spark: SparkSession, delivered: Mapping[str, Delivery]) -> Job:
+    """A job over what the batch is to read and what Spark has brought."""
+
+    def run(spec: BatchSpec) -> list[ShardReport | ReadReport]:
+        frames = [delivery.rows for stream, delivery in delivered.items() if stream in spec.delivered]
+        try:
+            return _run(reduce(DataFrame.union, [_reading(spark, spec), *frames]), spec)
+        except Exception as error:
+            if failed := {stream: why for stream, it in delivered.items() if (why := _failure(it.rows)) is not None}:
+                raise SourceErrors(failed) from error
+            raise translated(error, log_to_read()) from error
+
+    return run
+
+
+def _reading(spark: SparkSession, spec: BatchSpec) -> DataFrame:
+    """A row for each task that reads for the driver: what it reads stands in the plan of the batch."""
+    tasks = max(1, min(len(spec.reads), spark.sparkContext.defaultParallelism))
+    return spark.range(0, tasks, 1, tasks).select(
+        F.lit("").alias("source"),
+        F.col("id").cast("int").alias("task"),
+        F.lit(tasks).cast("int").alias("tasks"),
+        F.lit(None).cast("binary").alias("blob"),
+    )
+
+
+def _failure(rows: DataFrame) -> BaseException | None:
+    """Whether the rows that Spark brings are what fails: then a job of them alone fails too."""
+    try:
+        rows.write.format("noop").mode("overwrite").save()
+    except Exception as error:
+        return error
+    return None
+
+
+def _run(packed: DataFrame, spec: BatchSpec) -> list[ShardReport | ReadReport]:
+    """What every shard of every stage reports, and every task that could not read something."""
 
     def routed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return route(spec, batches)

@@ -52,9 +52,13 @@ class MicroBatches:
         self._query = query
         return query
 
+    @property
+    def is_active(self) -> bool:
+        return not self._has_been_stopped()
+
     def __call__(self, packed: DataFrame, number: int) -> None:
         if self._is_stopping:
-            self._hold()
+            self.hold()
         try:
             self._function(packed, number)
         except Exception as error:
@@ -71,7 +75,8 @@ class MicroBatches:
             time.sleep(_BETWEEN_LOOKS)
         self._query.stop()
 
-    def _hold(self) -> NoReturn:
+    def hold(self) -> NoReturn:
+        """Wait for the end of the query, in a micro-batch that is not to be run now."""
         self._is_held = True
         while not self._has_been_stopped():
             time.sleep(_BETWEEN_LOOKS)

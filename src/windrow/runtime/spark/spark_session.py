@@ -19,7 +19,6 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.utils import is_remote
 
 from windrow.errors import WindrowError
-from windrow.runtime.spark.data_sources import Numbers, Wake
 from windrow.runtime.spark.own_spark import started_session, with_attempts
 from windrow.runtime.spark.workers import check_workers, python_of_workers
 
@@ -137,7 +136,7 @@ def _inner(user: SparkSession) -> SparkSession:
         if known.get(name) != value:
             inner.conf.set(name, value)
     check_workers(inner)
-    return registered(inner, Numbers, Wake)
+    return inner
 
 
 _lock = threading.RLock()

@@ -9,8 +9,10 @@
     batches/n-e         the plan of micro-batch n, written before it runs: a replay runs the same
     positions           how far sinks have come in the log; sinks/: answers and differences of those that fail
     commits/n-e         what batch n came to; the batch has happened when this file is there, and not before
+    pushed/             rows that were handed over and have not been read
+    files/              which files have been read, as of some commit; the commits after it say the rest
     pieces/, manifests/ state of shards; changes/, side_outputs/: what came out, late and rejected rows
-    spark/              Spark's own: offsets of sources
+    spark/              Spark's own: offsets of the sources that it brings
 
 Records have the number of their writer's lease in their names (`records.py`); what is thrown away when is in
 `collection.py`. Nothing in here names the place of the checkpoint itself: it can be moved.
@@ -31,6 +33,7 @@ from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion, plan_to_bytes
 from windrow.runtime.shards.running_plan import RunningPlan
+from windrow.runtime.shards.sources.reads import SourcePositions
 from windrow.runtime.shards.storage.bundles import Address
 from windrow.runtime.shards.storage.codec import decoded, encoded
 from windrow.runtime.shards.storage.collection import Collection
@@ -51,7 +54,7 @@ class Commit:
     """What a micro-batch came to."""
 
     number: int
-    source_batch: int  # the number of the source's last micro-batch that is in here
+    positions: SourcePositions  # how far sources have been read
     plan_version: int
     statements: int  # the number of the last statement that has taken effect
     progress: Progress
@@ -158,6 +161,8 @@ class Checkpoint:
         return plan
 
     def log_batch(self, spec: BatchSpec, statements: int) -> None:
+        """In place of what was logged for a batch that has not happened."""
+        self._records.delete("batches", spec.number)
         self._put("batches", spec.number, (replace(spec, folder=_NOWHERE, plan_content=b""), statements))
 
     def logged_batch(self, number: int) -> tuple[BatchSpec, int] | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import CheckpointError
 from windrow.runtime.shards.storage.collection import given_out
+from windrow.runtime.shards.storage.files.file_names import file_name
 from windrow.runtime.shards.storage.files.folder import Folder, place_of
 from windrow.runtime.shards.storage.manifests import read_manifest
 from windrow.runtime.shards.storage.records import KINDS, Records
@@ -29,15 +30,16 @@ def settle(checkpoint: Checkpoint, records: Records) -> None:
     """Go back to the last commit that is complete."""
     folder, spark = checkpoint.folder, Folder(checkpoint.spark_folder)
     there = {f"{under}/{name}" for under in _BY_COMMITS for name in folder.names(under)}
-    begun, stated = batches_begun(spark), max(records.numbers("statements"), default=0)
+    stated = max(records.numbers("statements"), default=0)
     commits, missing = _with_their_log(checkpoint, there)
     while commits:
         last = commits[-1]
         gone = _missing(folder, records, last, there)
         if last.statements > stated:
             gone = f"statements/{last.statements:09}"
-        if begun and last.source_batch > begun[-1]:
-            gone = f"spark/offsets/{last.source_batch}"
+        for name, batch in _delivered(last).items():
+            if (begun := batches_begun(spark.below(name))) and batch > begun[-1]:
+                gone = f"spark/{name}/offsets/{batch}"
         if gone is None:
             break
         missing = missing or gone
@@ -48,7 +50,14 @@ def settle(checkpoint: Checkpoint, records: Records) -> None:
             "it was copied while an engine wrote to it, and that took too long: write windrow checkpoint copy FROM TO",
         )
     _forget(folder, records, commits)
-    rewind(spark, commits[-1].source_batch if commits else -1)
+    delivered = _delivered(commits[-1]) if commits else {}
+    for name in spark.folders():
+        rewind(spark.below(name), delivered.get(name, -1))
+
+
+def _delivered(commit: Commit) -> dict[str, int]:
+    """How far Spark has come with the streams that it brings, by their folders."""
+    return {file_name(stream): batch for stream, batch in commit.positions.delivered.items()}
 
 
 def _with_their_log(checkpoint: Checkpoint, there: set[str]) -> tuple[list[Commit], str]:
@@ -118,11 +127,12 @@ def copy(checkpoint: Checkpoint, records: Records, to: str) -> None:
 def _copy_all(checkpoint: Checkpoint, records: Records, target: Folder) -> None:
     place = Folder(checkpoint.place)
     last = checkpoint.last_commit()
-    source_batch = -1 if last is None else last.source_batch
+    delivered = {} if last is None else _delivered(last)
     for name, named in _files(checkpoint, records, last):
         target.write(f"windrow/{named}", checkpoint.folder.read(name))
-    for name in files_until(place.below("spark"), source_batch):
-        target.write(f"spark/{name}", place.read(f"spark/{name}"))
+    for stream in place.folders("spark"):
+        for name in files_until(place.below(f"spark/{stream}"), delivered.get(stream, -1)):
+            target.write(f"spark/{stream}/{name}", place.read(f"spark/{stream}/{name}"))
     for name in place.every():
         if not name.startswith(("windrow/", "spark/")):
             target.write(name, place.read(name))

@@ -1,4 +1,4 @@
-"""What is known here of Spark's own folder: offsets of sources, a file for each of its micro-batches."""
+"""What is known here of Spark's own folders, one for each stream that it brings: offsets, a file a micro-batch."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from windrow.errors import CheckpointError
 from windrow.runtime.shards.storage.files.folder import Folder
 
 
-def check_offsets(spark: Folder, batch: int) -> None:
-    """That the folder is there, and as new as the last micro-batch of Spark's that was committed; -1 when none was."""
+def check_offsets(spark: Folder, called: str, batch: int) -> None:
+    """That a folder is there, and as new as the last of its micro-batches that was committed; -1 when none was."""
     for name in ("metadata", f"offsets/{batch}") if batch >= 0 else ():
         if not spark.exists(name):
             hint = "the folders spark/ and windrow/ belong together: restore both from the same copy"
-            raise CheckpointError(f"spark/{name} of the checkpoint is missing", hint)
+            raise CheckpointError(f"{called}/{name} of the checkpoint is missing", hint)
 
 
 def batches_begun(spark: Folder) -> list[int]:

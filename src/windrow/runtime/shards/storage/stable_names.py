@@ -27,9 +27,11 @@ def _families() -> dict[str, tuple[ModuleType, ...]]:
     from windrow.runtime.intake import side_output
     from windrow.runtime.outputs import sinks
     from windrow.runtime.shards import batch_spec, running_plan, statement_log
+    from windrow.runtime.shards.sources import reads
     from windrow.runtime.shards.storage import bundles, checkpoint, manifests
     from windrow.runtime.shards.storage.files import folder
     from windrow.runtime.shards.tasks import stage_run
+    from windrow.sources import file_reads
     from windrow.state import snapshot
 
     return {
@@ -44,6 +46,7 @@ def _families() -> dict[str, tuple[ModuleType, ...]]:
         "sink": (modes, sinks),
         "running": (running_plan, stage_run),
         "batch": (batch_spec,),
+        "source": (reads, file_reads),
         "checkpoint": (bundles, checkpoint, folder, manifests),
         "rows": (batch, sys.modules[Column.__module__], key_table),
         "state": (snapshot,),

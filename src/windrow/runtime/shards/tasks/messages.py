@@ -43,6 +43,13 @@ class ExchangedRows:
 
 
 @dataclass(frozen=True)
+class ReadReport:
+    """What a task that reads reports to the driver: which of the batch's reads could not be read, and why."""
+
+    unreadable: Mapping[int, str]
+
+
+@dataclass(frozen=True)
 class ShardReport:
     """What a shard reports to the driver when it is through with a batch."""
 
@@ -66,6 +73,10 @@ class ShardReport:
 
 def message(slot: int, stage: int, body: ExchangedRows) -> Message:
     return Message(slot, stage, pickle.dumps(body, protocol=5))
+
+
+def read_report_message(slot: int, report: ReadReport) -> Message:
+    return Message(slot, REPORT, pickle.dumps(report, protocol=5))
 
 
 def report_message(slot: int, report: ShardReport) -> Message:

@@ -7,10 +7,8 @@ of every stage what its rows bring for the watermark, whether it has rows for it
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pyarrow as pa
@@ -26,18 +24,20 @@ from windrow.runtime.intake.side_output import SideOutput
 from windrow.runtime.progress import IntakeReport
 from windrow.runtime.shards.batch_spec import BatchSpec, plan_from_bytes
 from windrow.runtime.shards.graph import Graph, Output
-from windrow.runtime.shards.running_plan import RunningPlan
+from windrow.runtime.shards.sources.pushed_rows import pushed_table
+from windrow.runtime.shards.sources.reads import Part, PushRead, Read, RowRange
 from windrow.runtime.shards.tasks import messages
-from windrow.runtime.shards.tasks.messages import ExchangedRows
+from windrow.runtime.shards.tasks.messages import ExchangedRows, ReadReport
 from windrow.runtime.shards.tasks.stage_run import StageRun
-from windrow.sources.files import read_file
+from windrow.sources.file_reading import UnreadableFile, read_part, rejected_file
+from windrow.sources.file_reads import FileRead
 from windrow.sources.generators import generator
 from windrow.units import BEGINNING, FOREVER
 
 KNOWN_STRINGS = 2_000_000  # strings of a worker after which it starts a new dictionary
 
-# What Spark hands over: of which stream, how to get the rows (`blob`, `file`, `numbers`), and the blob or a text.
-PACKED = "source string, how string, what string, blob binary"
+# What a task gets: rows of a stream that Spark has packed, or which task it is of how many that read for the driver.
+PACKED = "source string, task int, tasks int, blob binary"
 
 
 def route(spec: BatchSpec, packed: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -45,31 +45,35 @@ def route(spec: BatchSpec, packed: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
     router = _Router(spec)
     for batch in packed:
         for row in range(batch.num_rows):
-            source, how, what = (batch.column(place)[row].as_py() for place in range(3))
-            if source in spec.plan.streams:
-                for table in _tables(spec.plan, source, how, what, batch.column(3)[row]):
-                    yield from router.take(source, table)
-                router.has_read(source, how, what)
+            source, task, tasks, blob = (batch.column(place)[row] for place in range(4))
+            if blob.is_valid and source.as_py() in spec.plan.streams:
+                yield from router.take(source.as_py(), pa.ipc.open_stream(blob.as_buffer()).read_all())
+            if tasks.is_valid:
+                for number in assigned(spec.reads, task.as_py(), tasks.as_py()):
+                    yield from router.read(number)
     yield from router.finished()
 
 
-def _tables(plan: RunningPlan, source: str, how: str, what: str, blob: pa.Scalar) -> Iterator[pa.Table]:
-    if how == "blob":
-        yield pa.ipc.open_stream(blob.as_buffer()).read_all()
-        return
-    stream = plan.streams[source]
-    if how == "numbers":
-        assert stream.connector is not None
+def assigned(reads: Sequence[Read], task: int, tasks: int) -> list[int]:
+    """Which of a batch's reads a task has: the large ones are dealt out first."""
+    order = sorted(range(len(reads)), key=lambda number: -_size(reads[number].part))
+    return sorted(order[task::tasks])
+
+
+def _size(part: Part) -> int:
+    return 0 if isinstance(part, PushRead) else part.last - part.first
+
+
+def _tables(spec: BatchSpec, read: Read) -> Iterator[pa.Table]:
+    """The rows of a read, or `UnreadableFile` before the first of them."""
+    stream, part = spec.plan.streams[read.stream], read.part
+    if isinstance(part, PushRead):
+        return iter([pushed_table(spec.folder, read.stream, part)])
+    assert stream.connector is not None
+    if isinstance(part, RowRange):
         made = generator(str(stream.connector.arguments[0]), dict(stream.connector.options))
-        yield made.read(*_numbers(what))
-        return
-    form = "arrow" if stream.connector is None else stream.connector.name
-    yield from read_file(Path(unquote(urlsplit(what).path)), form, stream.columns)  # Hadoop writes file:/path
-
-
-def _numbers(what: str) -> tuple[int, int]:
-    first, last = what.split("-")
-    return int(first), int(last)
+        return iter([made.read(part.first, part.last)])
+    return read_part(part, stream.connector.name, stream.columns)
 
 
 class _Router:
@@ -80,6 +84,27 @@ class _Router:
         self._slots = messages.slots(self._plan.shards)
         self._intake: dict[str, IntakeReport] = {}
         self._side_outputs: list[tuple[str, str, bytes]] = []
+        self._unreadable: dict[int, str] = {}
+
+    def read(self, number: int) -> Iterator[pa.RecordBatch]:
+        """Take the rows of one of the batch's reads; a file that cannot be read is reported, and tried again if it may.
+
+        How many reads of a stream there were is counted: that says when it has ended.
+        """
+        read = self._spec.reads[number]
+        if read.stream not in self._plan.streams:
+            return
+        try:
+            tables = _tables(self._spec, read)
+        except UnreadableFile as error:
+            assert isinstance(read.part, FileRead)
+            self._unreadable[number] = str(error)
+            if not read.part.is_last_try:
+                return
+            tables = iter([rejected_file(read.part, str(error))])
+        for table in tables:
+            yield from self.take(read.stream, table)
+        self._intake[read.stream] = self._intake.get(read.stream, IntakeReport()) + IntakeReport(read=1)
 
     def take(self, source: str, table: pa.Table) -> Iterator[pa.RecordBatch]:
         """One message a shard and stage that gets rows."""
@@ -94,13 +119,6 @@ class _Router:
         if len(rows) or closings is not None:
             yield from self._sent(source, rows, closings)
 
-    def has_read(self, source: str, how: str, what: str) -> None:
-        """Count how far the source has come, in files or in rows of a generator."""
-        if how == "blob":
-            return
-        first, last = _numbers(what) if how == "numbers" else (0, 1)
-        self._intake[source] = self._intake.get(source, IntakeReport()) + IntakeReport(read=last - first)
-
     def finished(self) -> Iterator[pa.RecordBatch]:
         """What every shard has to know."""
         plain = ExchangedRows(intake=self._intake)
@@ -110,6 +128,8 @@ class _Router:
             for stage in range(1, self._plan.stages + 1)
             for shard, slot in enumerate(self._slots)
         ]
+        if self._unreadable:
+            last.append(messages.read_report_message(self._slots[0], ReadReport(self._unreadable)))
         yield from messages.to_arrow(last).to_batches()
 
     def _sent(self, source: str, rows: Batch, closings: Batch | None) -> Iterator[pa.RecordBatch]:
