@@ -75,3 +75,11 @@ def test_one_name_for_one_class() -> None:
             places.setdefault(name, []).append(place.partition("/")[0])
 
     assert {name: found for name, found in places.items() if len(found) > 1 and found != ["operators", "plan"]} == {}
+
+
+def test_texts_are_about_things_and_in_plain_english() -> None:
+    """Nobody is "he", and what is not written is left out, not away."""
+    texts = [*SOURCE.rglob("*.py"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests" / "errors").glob("*.txt")]
+    wrong = re.compile(r"\b(he|him|his)\b|\b(leave|left) (it|\w+) away\b", re.I)
+
+    assert [str(path) for path in texts if wrong.search(path.read_text(encoding="utf-8"))] == []

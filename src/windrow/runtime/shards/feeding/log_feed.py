@@ -1,6 +1,6 @@
-"""A feed from the log: one who gets what committed batches have for him, in order, from a position of his own on.
+"""A feed from the log: a receiver gets what committed batches have for it, in order, from a position of its own on.
 
-Where he is in the log is written after a batch was handed over, so that after a crash he may get the last one again:
+Where it is in the log is written after a batch was handed over, so that after a crash it may get the last one again:
 at least once. Files are named by their batch, so that they are there once.
 """
 
@@ -36,7 +36,7 @@ Pieces = Callable[[Commit], HandOver | None]
 
 @dataclass
 class LogFeed:
-    """`pieces` gives what a batch has for him, if anything: called, it hands it over."""
+    """`pieces` gives what a batch has for the receiver, if anything: called, it hands it over."""
 
     key: str
     feed: Feed
@@ -46,10 +46,10 @@ class LogFeed:
     form: SinkForm | None = None
     query: ShardedQuery | None = None
     is_durable: bool = True
-    waiting: dict[int, int] = field(default_factory=dict)  # bytes of the log that are kept for him, by batch
+    waiting: dict[int, int] = field(default_factory=dict)  # bytes of the log that are kept for it, by batch
 
     def needs(self, batch: int) -> bool:
-        """Whether the log has to keep a batch for him."""
+        """Whether the log has to keep a batch for it."""
         until = self.position.kept_until
         return not self.feed.is_aside and self.position.had < batch and (until is None or batch <= until)
 
@@ -65,7 +65,7 @@ def query_pieces(log: EmittedLog, query: ShardedQuery, form: SinkForm, sink: Sin
 
 
 def subscriber_feed(log: EmittedLog, query: ShardedQuery, subscriber: Subscriber, clock: Clock, last: int) -> LogFeed:
-    """Only what comes after the last batch; he is forgotten with the process."""
+    """Only what comes after the last batch; it is forgotten with the process."""
     receiver = Receiver("subscriber", query.name, most_tries=MOST_TRIES)
     form, sink = SinkForm(default_mode(query.slide)), _without_number(subscriber)
     pieces, key = query_pieces(log, query, form, sink), f"subscriber/{uuid.uuid4().hex}"

@@ -165,7 +165,7 @@ class Publishing:
         return True
 
     def _pending(self, feed: LogFeed) -> Iterable[Commit]:
-        """What is kept for him and he has not had."""
+        """What is kept for a receiver and it has not had."""
         had, until = feed.position.had, feed.position.kept_until
         last = self._last_number if until is None else until
         if had >= last:
@@ -181,7 +181,7 @@ class Publishing:
             yield record
 
     def _close(self, feed: LogFeed) -> None:
-        """Keep nothing more for him but the answer as it is now."""
+        """Keep nothing more for a receiver but the answer as it is now."""
         then = 0
         if feed.query is not None:
             answer = feed.query.answer_now()
@@ -193,7 +193,7 @@ class Publishing:
         self._save()
 
     def _reopen(self, feed: LogFeed) -> None:
-        """What he has not had is made up for by the difference, which is written down before it is given."""
+        """What a receiver has not had is made up for by the difference, which is written down before it is given."""
         number = self._last_number
         owes = None
         if feed.query is not None and feed.form is not None and number > feed.position.had:

@@ -13,8 +13,8 @@ from windrow.runtime.shards.storage.records import checked, with_checksum
 class Position(NamedTuple):
     """How far somebody has come in the log.
 
-    `kept_until` is the last batch that is kept for him, when more than the backlog waited; `then` is the instant of the
-    answer as of it. `owes` is the batch of a difference that he has not had yet.
+    `kept_until` is the last batch that is kept for it, when more than the backlog waited; `then` is the instant of the
+    answer as of it. `owes` is the batch of a difference that it has not had yet.
     """
 
     had: int
