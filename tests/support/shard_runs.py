@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -128,4 +127,4 @@ def in_process(
             STATES.clear()
         groups = [moving.filter(pa.compute.equal(moving["slot"], slot)) for slot in messages.slots(spec.plan.shards)]
         moving = pa.concat_tables(shard.step(spec, stage, group.combine_chunks()) for group in groups)
-    return [pickle.loads(body) for body in moving["body"].to_pylist()]
+    return [messages.report_in(body) for body in moving["body"].to_pylist()]

@@ -6,7 +6,6 @@ messages carry the number of the engine, and everything else is what `windrow.ru
 
 from __future__ import annotations
 
-import pickle
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -96,7 +95,7 @@ class Together:
             moving = spread.applyInArrow(_stepped(specs, stage), _MESSAGES)
         found: dict[int, list[ShardReport | ReadReport]] = {number: [] for number in specs}
         for row in moving.select("engine", "body").collect():
-            found[row.engine].append(pickle.loads(row.body))
+            found[row.engine].append(messages.report_in(row.body))
         return found
 
     def _source(self, asked: dict[int, tuple[Rows, BatchSpec]]) -> Any:

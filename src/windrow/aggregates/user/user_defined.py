@@ -12,8 +12,7 @@ Rows with a null among the arguments are skipped.
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -31,6 +30,7 @@ from windrow.errors import AggregateError
 from windrow.numbers.group_events import GroupEvents
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
+from windrow.state.plain_values import objects_from_bytes, objects_to_bytes
 from windrow.state.snapshot import OnePiece, Part, Parts, Piece
 from windrow.types import BIGINT, Type
 
@@ -166,6 +166,7 @@ class _StoredStates(OnePiece):
     """The states of groups; a user's objects are pickled in a snapshot."""
 
     def __init__(self, functions: UserFunctions) -> None:
+        self._packages = functions.packages
         self._states = functions.absent(0)
 
     def read(self, groups: Int64s) -> States:
@@ -177,25 +178,25 @@ class _StoredStates(OnePiece):
         self._states = self._states.put(groups, states)
 
     def _piece(self) -> Piece:
-        columns = {str(place): packed(column) for place, column in enumerate(self._states.columns)}
+        columns = {str(place): packed(column, self._packages) for place, column in enumerate(self._states.columns)}
         objects = np.array([column.dtype == object for column in self._states.columns], np.bool_)
         return Piece({"status": self._states.status.copy(), "objects": objects, **columns})
 
     def _read(self, piece: Piece) -> None:
         columns = tuple(
-            unpacked(piece.arrays[str(place)], bool(is_packed))
+            unpacked(piece.arrays[str(place)], bool(is_packed), self._packages)
             for place, is_packed in enumerate(piece.arrays["objects"])
         )
         self._states = States(piece.arrays["status"].copy(), columns)
 
 
-def packed(column: Array) -> Array:
+def packed(column: Array, packages: Collection[str]) -> Array:
     """States as an array that can be written: a user's objects are pickled."""
-    return np.frombuffer(pickle.dumps(column), np.uint8) if column.dtype == object else column.copy()
+    return np.frombuffer(objects_to_bytes(column, packages), np.uint8) if column.dtype == object else column.copy()
 
 
-def unpacked(array: Array, is_packed: bool) -> Array:
-    return np.asarray(pickle.loads(array.tobytes())) if is_packed else array.copy()
+def unpacked(array: Array, is_packed: bool, packages: Collection[str]) -> Array:
+    return objects_from_bytes(array.tobytes(), packages) if is_packed else array.copy()
 
 
 class Merging(Parts):

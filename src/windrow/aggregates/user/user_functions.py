@@ -77,6 +77,13 @@ def concat_states(parts: Sequence[States]) -> States:
     )
 
 
+def _packages(functions: Any) -> frozenset[str]:
+    """Where the functions are from."""
+    called = (getattr(functions, name, None) for name in ("initial", "add", "merge", "subtract", "finish"))
+    modules = {type(functions).__module__, *(getattr(function, "__module__", None) or "" for function in called)}
+    return frozenset(module.partition(".")[0] for module in modules) - {"", "builtins", "types"}
+
+
 class UserFunctions:
     """The functions of one aggregate; `report` takes errors."""
 
@@ -87,6 +94,7 @@ class UserFunctions:
         self._name, self._result, self._dictionary, self._report = name, result, dictionary, report
         self._functions = functions if vectorized else OneByOne(functions)
         self._arrays = _array if vectorized else _objects
+        self.packages = _packages(functions)  # whose classes states may be of
         try:
             self._is_tuple = isinstance(self._functions.initial(0), tuple)
         except Exception as error:

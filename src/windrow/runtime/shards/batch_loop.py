@@ -28,7 +28,7 @@ from windrow.runtime.shards.sources.reads import Read, SourcePositions
 from windrow.runtime.shards.sources.source_readers import SourceReaders
 from windrow.runtime.shards.statement_log import StatementLog, changes_of_tables, tables_created
 from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
-from windrow.runtime.shards.tasks.messages import ReadReport, ShardReport
+from windrow.runtime.shards.tasks.messages import ReadReport, ShardReport, add_failed_calls
 from windrow.units import FOREVER
 
 Job = Callable[[BatchSpec], Sequence[ShardReport | ReadReport]]
@@ -220,7 +220,7 @@ class BatchLoop:
             spec = BatchSpec(
                 number,
                 self._checkpoint.folder,
-                plan_to_bytes(plan),
+                plan_to_bytes(plan, self._checkpoint.aggregates),
                 plan.version,
                 self._moved_on(plan, reads),
                 self._clock.now(),
@@ -269,7 +269,7 @@ class BatchLoop:
         self._heartbeats.record_progress(record.progress)
         self.accounts.add(record.metrics, record.state_bytes)
         for name, failures in (failed for report in reports for failed in report.failures.items()):
-            self._checkpoint.aggregates[name].failures.add(failures)
+            add_failed_calls(self._checkpoint.aggregates[name].failures, failures)
         with self._lock:
             applied = self._statements.discard_applied(record.statements)
         self._checkpoint.collect(record, applied, self._publishing.needs)

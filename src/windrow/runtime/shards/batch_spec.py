@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-import cloudpickle
-
 from windrow.cql import TableChange
+from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.running_plan import RunningPlan
 from windrow.runtime.shards.sources.reads import Read
+from windrow.runtime.shards.storage.codec import decoded, encoded
 from windrow.runtime.shards.storage.files.folder import Folder
+from windrow.runtime.shards.storage.own_functions import aggregate_from_bytes, aggregate_to_bytes
 
 
 class ShardVersion(NamedTuple):
@@ -53,12 +53,12 @@ class BatchSpec:
         return plan_from_bytes(self.plan_content)
 
 
-def plan_to_bytes(plan: RunningPlan) -> bytes:
-    """For workers, with the functions of the user's own."""
-    content: bytes = cloudpickle.dumps(plan)
-    return content
+def plan_to_bytes(plan: RunningPlan, aggregates: Mapping[str, UserAggregate]) -> bytes:
+    """For workers, with the functions of the user's own beside it."""
+    return encoded((encoded(plan), {name: aggregate_to_bytes(own) for name, own in aggregates.items()}))
 
 
 def plan_from_bytes(content: bytes) -> RunningPlan:
-    plan: RunningPlan = pickle.loads(content)
+    written, functions = decoded(content)
+    plan: RunningPlan = decoded(written, {name: aggregate_from_bytes(own) for name, own in functions.items()})
     return plan

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator, Mapping
 from functools import reduce
 
@@ -75,7 +74,7 @@ def _run(packed: DataFrame, spec: BatchSpec) -> list[ShardReport | ReadReport]:
                 .applyInArrow(_step(spec, stage), messages.SCHEMA)
             )
     reported = moving.observe(OBSERVED, *_metrics(spec))
-    return [pickle.loads(row.body) for row in reported.select("body").collect()]
+    return [messages.report_in(row.body) for row in reported.select("body").collect()]
 
 
 def _metrics(spec: BatchSpec) -> Iterator[Column]:

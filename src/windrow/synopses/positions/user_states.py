@@ -53,10 +53,10 @@ class IntervalStates(Synopsis):
         self._states = states.put(new, kept)
 
     def written(self, elements: Elements, spans: Spans) -> Mapping[str, Array]:
-        return as_arrays(self._states.take(places(spans, 2 * elements.offset, elements.size)))
+        return as_arrays(self._functions, self._states.take(places(spans, 2 * elements.offset, elements.size)))
 
     def read(self, elements: Elements, arrivals: Arrivals, arrays: Mapping[str, Array]) -> None:
-        self._insert(elements, arrivals, from_arrays(arrays))
+        self._insert(elements, arrivals, from_arrays(self._functions, arrays))
 
     def _insert(self, elements: Elements, arrivals: Arrivals, states: States) -> None:
         """Level by level: an interval is merged anew from its halves when it is complete or its newest part changed."""
@@ -127,10 +127,10 @@ class RunningStates(Synopsis):
         upper, lower = (self._states.take(_places(elements, each.group, at)) for at in (each.end, each.begin))
         rows, failed = (one.lookup(elements, each).values.astype(np.int64) for one in (self._rows, self._failed))
         states = self._functions.subtracted(upper, lower).where(rows == 0, ABSENT)
-        return {**as_arrays(states), "rows": rows, "failed": failed}
+        return {**as_arrays(self._functions, states), "rows": rows, "failed": failed}
 
     def read(self, elements: Elements, arrivals: Arrivals, arrays: Mapping[str, Array]) -> None:
-        self._add(elements, arrivals, from_arrays(arrays), arrays["rows"], arrays["failed"])
+        self._add(elements, arrivals, from_arrays(self._functions, arrays), arrays["rows"], arrays["failed"])
 
     def _insert(self, elements: Elements, arrivals: Arrivals, states: States) -> None:
         failed = states.status == FAILED
@@ -169,15 +169,15 @@ def lifted(functions: UserFunctions, values: tuple[Column, ...]) -> States:
     return functions.absent(len(valid)).put(places, states)
 
 
-def as_arrays(states: States) -> dict[str, Array]:
+def as_arrays(functions: UserFunctions, states: States) -> dict[str, Array]:
     objects = np.array([column.dtype == object for column in states.columns], np.bool_)
-    columns = {f"column {place}": packed(column) for place, column in enumerate(states.columns)}
+    columns = {f"column {place}": packed(column, functions.packages) for place, column in enumerate(states.columns)}
     return {"status": states.status.copy(), "objects": objects, **columns}
 
 
-def from_arrays(arrays: Mapping[str, Array]) -> States:
+def from_arrays(functions: UserFunctions, arrays: Mapping[str, Array]) -> States:
     packs = enumerate(arrays["objects"].tolist())
-    columns = tuple(unpacked(arrays[f"column {place}"], is_packed) for place, is_packed in packs)
+    columns = tuple(unpacked(arrays[f"column {place}"], is_packed, functions.packages) for place, is_packed in packs)
     return States(arrays["status"].copy(), columns)
 
 

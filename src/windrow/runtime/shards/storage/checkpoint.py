@@ -21,12 +21,9 @@ Records have the number of their writer's lease in their names (`records.py`); w
 from __future__ import annotations
 
 import logging
-import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-
-import cloudpickle
 
 from windrow.clock import Clock, SystemClock
 from windrow.plan.user_aggregate import UserAggregate
@@ -42,6 +39,7 @@ from windrow.runtime.shards.storage.files.file_names import file_name
 from windrow.runtime.shards.storage.files.folder import Folder, place_of
 from windrow.runtime.shards.storage.format import shards_written, write_format
 from windrow.runtime.shards.storage.lease import Lease
+from windrow.runtime.shards.storage.own_functions import aggregate_to_bytes, read_aggregate
 from windrow.runtime.shards.storage.records import Records
 from windrow.runtime.shards.tasks.stage_run import Metric
 
@@ -128,14 +126,13 @@ class Checkpoint:
     def register(self, aggregate: UserAggregate) -> None:
         """Keep an aggregate of the user's own; everything else that is written has its name only."""
         self._lease.check()
-        content = encoded((aggregate.declared, cloudpickle.dumps(aggregate.functions)))
-        self.folder.write(f"aggregates/{file_name(aggregate.name)}", content)
+        self.folder.write(f"aggregates/{file_name(aggregate.name.lower())}", aggregate_to_bytes(aggregate))
         self.aggregates[aggregate.name] = aggregate
 
     def recovered_aggregates(self) -> dict[str, UserAggregate]:
         for file in self.folder.names("aggregates"):
-            (name, arguments, result, *declared), functions = decoded(self.folder.read(f"aggregates/{file}"))
-            self.aggregates[name] = UserAggregate(name, arguments, result, pickle.loads(functions), *declared)
+            found = read_aggregate(self.folder, f"aggregates/{file}")
+            self.aggregates[found.name] = found
         return self.aggregates
 
     def log_statement(self, number: int, statement: object) -> None:
@@ -169,7 +166,8 @@ class Checkpoint:
         if not self._records.has("batches", number):
             return None
         spec, statements = self._read("batches", number)
-        return replace(spec, folder=self.folder, plan_content=plan_to_bytes(self.plan(spec.plan_version))), statements
+        plan = plan_to_bytes(self.plan(spec.plan_version), self.aggregates)
+        return replace(spec, folder=self.folder, plan_content=plan), statements
 
     def commit(self, record: Commit) -> None:
         """The batch has happened, unless the checkpoint has been taken over."""

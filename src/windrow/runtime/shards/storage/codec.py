@@ -1,7 +1,8 @@
-"""How values are written: as pickles in which classes of ours go by stable names, and dataclasses by their fields.
+"""How values are written and sent: as pickles in which classes of ours go by stable names, and dataclasses by fields.
 
-So nothing on disk names a module of ours, and what is remembered on an object besides its fields is left out. What the
-user's own code consists of goes through cloudpickle. Invariant: `decoded(encoded(x)) == x`.
+So nothing on disk names a module of ours, and what is remembered on an object besides its fields is left out. What is
+read back is data (`state/plain_values.py`): it can name nothing but these classes and values of Python's and NumPy's
+own. Functions of the user's own are code and travel apart (`own_functions.py`). Invariant: `decoded(encoded(x)) == x`.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from functools import cache
 from types import NoneType
 from typing import Any
 
-import cloudpickle
-
 from windrow.batch import Dictionary
 from windrow.errors import CheckpointError
 from windrow.plan.user_aggregate import UserAggregate
+from windrow.runtime.shards.storage.files.file_names import file_name
 from windrow.runtime.shards.storage.stable_names import classes, names
+from windrow.state.plain_values import PlainUnpickler
 
+LOST = "restore it from a copy, or register the aggregate again before the engine is made"
 OTHER_VERSION = "it was written by another version of Windrow: run that one, or start with an empty checkpoint"
 
 _OURS = "windrow."
@@ -56,7 +58,7 @@ def _fields(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
 
 
-class _RecordPickler(pickle.Pickler):
+class _Pickler(pickle.Pickler):
     """For what consists of classes of ours alone."""
 
     def persistent_id(self, value: Any) -> str | None:
@@ -69,18 +71,7 @@ class _RecordPickler(pickle.Pickler):
         return _by_fields(value)
 
 
-class _PiecePickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """For state, which may be of the user's own classes."""
-
-    def persistent_id(self, value: Any) -> str | None:
-        return _persistent_id(value)
-
-    def reducer_override(self, value: Any) -> Any:
-        reduced = _by_fields(value)
-        return super().reducer_override(value) if reduced is NotImplemented else reduced
-
-
-class _Unpickler(pickle.Unpickler):
+class _Unpickler(PlainUnpickler):
     def __init__(
         self,
         content: bytes | memoryview,
@@ -88,7 +79,7 @@ class _Unpickler(pickle.Unpickler):
         dictionary: Dictionary | None = None,
         buffers: list[memoryview] | None = None,
     ) -> None:
-        super().__init__(io.BytesIO(content), buffers=buffers or ())
+        super().__init__(content, buffers or ())
         self._classes = classes()
         self._aggregates = aggregates
         self._dictionary = dictionary
@@ -99,17 +90,20 @@ class _Unpickler(pickle.Unpickler):
             return kind
         if name == _DICTIONARY:
             return self._dictionary
-        if name.startswith(_AGGREGATE):
-            return self._aggregates[name.removeprefix(_AGGREGATE)]
+        if isinstance(name, str) and name.startswith(_AGGREGATE):
+            own = name.removeprefix(_AGGREGATE)
+            if own not in self._aggregates:
+                raise CheckpointError(f"aggregates/{file_name(own.lower())} of the checkpoint is missing", LOST)
+            return self._aggregates[own]
         raise CheckpointError(
             f"the checkpoint has a {name}, which this version of Windrow does not know", OTHER_VERSION
         )
 
 
 def encoded(record: object) -> bytes:
-    """A record of the checkpoint; arrays are written in place."""
+    """A record of the checkpoint, or a message; arrays are written in place."""
     written = io.BytesIO()
-    _RecordPickler(written, 5).dump(record)
+    _Pickler(written, 5).dump(record)
     return written.getvalue()
 
 
@@ -121,7 +115,7 @@ def decoded(content: bytes, aggregates: Mapping[str, UserAggregate] | None = Non
 def encode_piece(piece: object, add_buffer: Callable[[pickle.PickleBuffer], object]) -> bytes:
     """A piece of state without its arrays, which are handed over one by one as they are."""
     header = io.BytesIO()
-    _PiecePickler(header, 5, buffer_callback=add_buffer).dump(piece)
+    _Pickler(header, 5, buffer_callback=add_buffer).dump(piece)
     return header.getvalue()
 
 

@@ -30,7 +30,7 @@ def _families() -> dict[str, tuple[ModuleType, ...]]:
     from windrow.runtime.shards.sources import reads
     from windrow.runtime.shards.storage import bundles, checkpoint, manifests
     from windrow.runtime.shards.storage.files import folder
-    from windrow.runtime.shards.tasks import stage_run
+    from windrow.runtime.shards.tasks import messages, stage_run
     from windrow.sources import file_reads
     from windrow.state import snapshot
 
@@ -46,6 +46,7 @@ def _families() -> dict[str, tuple[ModuleType, ...]]:
         "sink": (modes, sinks),
         "running": (running_plan, stage_run),
         "batch": (batch_spec,),
+        "message": (messages,),
         "source": (reads, file_reads),
         "checkpoint": (bundles, checkpoint, folder, manifests),
         "rows": (batch, sys.modules[Column.__module__], key_table),

@@ -7,16 +7,17 @@ shard to a partition of its own.
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pyarrow as pa
 
+from windrow.errors import AggregateError
 from windrow.plan.user_aggregate import Failures
 from windrow.runtime.progress import IntakeReport, Progress
 from windrow.runtime.shards.storage.bundles import Address
+from windrow.runtime.shards.storage.codec import decoded, encoded
 from windrow.runtime.shards.tasks.stage_run import Metric
 
 SCHEMA = "slot int, stage int, body binary, metrics string"
@@ -40,6 +41,22 @@ class ExchangedRows:
     rows: Mapping[str, bytes] = field(default_factory=dict)
     intake: Mapping[str, IntakeReport] = field(default_factory=dict)
     side_outputs: Sequence[tuple[str, str, bytes]] = ()  # stream, late or rejected, an Arrow table
+
+
+class FailedCalls(NamedTuple):
+    """Of the functions of an aggregate: how many there were, and what the newest said."""
+
+    number: int
+    newest: tuple[tuple[str, str | None], ...]  # messages and hints
+
+
+def failed_calls(failures: Failures) -> FailedCalls:
+    return FailedCalls(failures.count, tuple((error.message, error.hint) for error in failures.newest))
+
+
+def add_failed_calls(failures: Failures, failed: FailedCalls) -> None:
+    failures.count += failed.number
+    failures.newest.extend(AggregateError(message, hint) for message, hint in failed.newest)
 
 
 @dataclass(frozen=True)
@@ -67,21 +84,31 @@ class ShardReport:
     rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by stream and reason, when final
     waiting: int = 0  # rows that are not final yet
     live: int = 0  # rows of state and of answers that time may still change
-    failures: Mapping[str, Failures] = field(default_factory=dict)  # of aggregates of the user's own
+    failures: Mapping[str, FailedCalls] = field(default_factory=dict)  # of aggregates of the user's own
     unwritten: Sequence[str] = ()  # queries whose files could not be written
 
 
 def message(slot: int, stage: int, body: ExchangedRows) -> Message:
-    return Message(slot, stage, pickle.dumps(body, protocol=5))
+    return Message(slot, stage, encoded(body))
 
 
 def read_report_message(slot: int, report: ReadReport) -> Message:
-    return Message(slot, REPORT, pickle.dumps(report, protocol=5))
+    return Message(slot, REPORT, encoded(report))
 
 
 def report_message(slot: int, report: ShardReport) -> Message:
     metrics = json.dumps([metric._asdict() for metric in report.metrics])
-    return Message(slot, REPORT + report.stage, pickle.dumps(report, protocol=5), metrics)
+    return Message(slot, REPORT + report.stage, encoded(report), metrics)
+
+
+def rows_in(body: bytes) -> ExchangedRows:
+    rows: ExchangedRows = decoded(body)
+    return rows
+
+
+def report_in(body: bytes) -> ShardReport | ReadReport:
+    report: ShardReport | ReadReport = decoded(body)
+    return report
 
 
 def to_arrow(messages: Iterable[Message]) -> pa.Table:

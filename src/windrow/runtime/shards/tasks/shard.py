@@ -7,7 +7,6 @@ used only under the very token that the batch names, and is taken out of the mem
 
 from __future__ import annotations
 
-import pickle
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -48,7 +47,7 @@ def step(spec: BatchSpec, stage: int, received: pa.Table) -> pa.Table:
     for found in zip(*(column.to_pylist() for column in received.columns), strict=True):
         message = Message(*found)
         if message.stage == stage:
-            mine.append(pickle.loads(message.body))
+            mine.append(messages.rows_in(message.body))
         else:
             sent.append(message)
     if mine:
@@ -107,7 +106,7 @@ class _Step:
             rejected={name.lower(): dict(rejected.reasons) for name, rejected in self._rejected.items()},
             waiting=sum(map(len, state.inboxes.values())) + state.held_rows(self._stage),
             live=self._live(),
-            failures={name: failed for name, failed in failures.items() if failed.count},
+            failures={name: messages.failed_calls(failed) for name, failed in failures.items() if failed.count},
         )
 
     def _live(self) -> int:

@@ -60,6 +60,10 @@ class ArrowFiles:
         """Arrow does not say whether a file is a copy."""
         return ""
 
+    def is_open_to_others(self, name: str) -> bool:
+        """Arrow does not say whose a file is."""
+        return False
+
     def make(self) -> None:
         self._files.create_dir(self._root, recursive=True)
 

@@ -42,6 +42,7 @@ class Files(Protocol):
     def folders(self, under: str) -> Sequence[str]: ...
     def delete(self, name: str) -> None: ...
     def identity(self, name: str) -> str: ...
+    def is_open_to_others(self, name: str) -> bool: ...
     def make(self) -> None: ...
 
 
@@ -110,6 +111,10 @@ class Folder:
             self._files.delete(name)
         except FileNotFoundError:
             return  # gone already: a collection that was cut off goes on
+
+    def is_open_to_others(self, name: str) -> bool:
+        """Whether another user of this machine may have written a file."""
+        return self._files.is_open_to_others(name)
 
     def identity(self, name: str) -> str:
         """What tells a file from a copy of it, where the file system can."""

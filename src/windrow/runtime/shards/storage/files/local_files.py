@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -67,6 +68,10 @@ class LocalFiles:
     def identity(self, name: str) -> str:
         """A copy of a file has another one, a file that was moved within its file system the same."""
         return str((self._root / name).stat().st_ino)
+
+    def is_open_to_others(self, name: str) -> bool:
+        about = (self._root / name).stat()
+        return about.st_uid != os.geteuid() or bool(about.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
     def make(self) -> None:
         make_folder(self._root)

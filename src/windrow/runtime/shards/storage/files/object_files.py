@@ -69,5 +69,9 @@ class ObjectFiles:
         """An object does not say whether it is a copy."""
         return ""
 
+    def is_open_to_others(self, name: str) -> bool:
+        """Who may write to a store is for the store to say."""
+        return False
+
     def make(self) -> None:
         """There are no folders."""

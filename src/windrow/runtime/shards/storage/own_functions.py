@@ -1,0 +1,31 @@
+"""Aggregates of the user's own, with their functions: the one thing that is written, sent and read back as code."""
+
+from __future__ import annotations
+
+import pickle
+
+import cloudpickle
+
+from windrow.errors import CheckpointError
+from windrow.plan.user_aggregate import UserAggregate
+from windrow.runtime.shards.storage.codec import decoded, encoded
+from windrow.runtime.shards.storage.files.folder import Folder
+
+
+def aggregate_to_bytes(aggregate: UserAggregate) -> bytes:
+    return encoded((aggregate.declared, cloudpickle.dumps(aggregate.functions)))
+
+
+def aggregate_from_bytes(content: bytes) -> UserAggregate:
+    (name, arguments, result, *declared), functions = decoded(content)
+    return UserAggregate(name, arguments, result, pickle.loads(functions), *declared)
+
+
+def read_aggregate(folder: Folder, name: str) -> UserAggregate:
+    """What a file holds, unless somebody else could have put it there: it would be run."""
+    if folder.is_open_to_others(name):
+        raise CheckpointError(
+            f"{name} of the checkpoint has functions that would be run, and others can write to it",
+            f"make sure that it is yours, then write: chmod 600 {folder.place}/{name}",
+        )
+    return aggregate_from_bytes(folder.read(name))
