@@ -258,18 +258,13 @@ class Session:
 
     def optimized(self, plan: Node) -> Node:
         """The plan that runs: rewritten by the optimizer unless it is set off."""
-        return self._optimize(plan, _settings_of(self.catalog).is_optimized).plan
-
-    def _optimize(self, plan: Node, is_optimized: bool) -> Optimized:
-        if is_optimized:
-            return optimize(plan, self.catalog.statistics)
-        return optimize(plan, self.catalog.statistics, REQUIRED, alternatives=(), finishing=())
+        return _optimized(plan, self.catalog, _settings_of(self.catalog).is_optimized).plan
 
     def _optimize_once(self, bound: Node, is_optimized: bool) -> Optimized:
         """For queries that start and are explained, under the same statement and statistics."""
         key = bound, is_optimized, self.catalog.statistics.changes
         if key not in self._optimized:
-            self._optimized[key] = self._optimize(bound, is_optimized)
+            self._optimized[key] = _optimized(bound, self.catalog, is_optimized)
         return self._optimized[key]
 
 
@@ -294,6 +289,12 @@ def _query_of(statement: Statement) -> tuple[str | None, Node] | None:
     if isinstance(statement, Create) and isinstance(statement.entry, QueryEntry) and statement.entry.plan:
         return statement.entry.name, statement.entry.plan
     return None
+
+
+def _optimized(plan: Node, catalog: Catalog, is_optimized: bool) -> Optimized:
+    if is_optimized:
+        return optimize(plan, catalog.statistics)
+    return optimize(plan, catalog.statistics, REQUIRED, alternatives=(), finishing=())
 
 
 def _prepared(session: Session, queries: Sequence[StartingQuery]) -> dict[str, PreparedQuery]:

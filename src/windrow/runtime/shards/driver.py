@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.catalog import QueryEntry, StreamEntry, TableEntry
+from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock
 from windrow.cql import Create, Drop
 from windrow.errors import WindrowError
@@ -214,17 +214,21 @@ class Driver:
             self.batches.end(statement.stream, statement.at)
         elif isinstance(statement, AddOutputMode):
             self.plans.add_form(statement.query, statement.form)
-        elif isinstance(statement, Create) and isinstance(statement.entry, StreamEntry):
-            self.readers.open(statement.entry)
-            self.publishing.add_stream(statement.entry, number)
-        elif isinstance(statement, Create) and isinstance(statement.entry, QueryEntry):
-            self.plans.create(statement.entry.name, number)
-            self.queries[statement.entry.name.lower()] = self._query(statement.entry)
+        elif isinstance(statement, Create):
+            self._create(statement.entry, number)
         elif isinstance(statement, Drop) and statement.name is not None:
             self.queries.pop(statement.name.lower(), None)
             self.plans.drop(statement.name)
             self.publishing.drop(statement.name)
             self.batches.drop(statement.name.lower())
+
+    def _create(self, entry: Entry, number: int) -> None:
+        if isinstance(entry, StreamEntry):
+            self.readers.open(entry)
+            self.publishing.add_stream(entry, number)
+        elif isinstance(entry, QueryEntry):
+            self.plans.create(entry.name, number)
+            self.queries[entry.name.lower()] = self._query(entry)
 
     def _query(self, entry: QueryEntry) -> ShardedQuery | LookupQuery:
         assert entry.plan is not None
