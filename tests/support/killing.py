@@ -93,9 +93,10 @@ def _names(folder: Path) -> set[str]:
 
 def _going_on(checkpoint: Path) -> tuple[int, str]:
     commits = _names(checkpoint / "commits")
-    last = max(map(int, commits), default=-1)
+    newest = max(commits, default="")
+    last = int(newest[:9] or -1)
     if any(int(name[:9]) > last for name in _names(checkpoint / "batches")):
         return last, "batch"
-    taken = 0 if last < 0 else decoded((checkpoint / "commits" / f"{last:09}").read_bytes()[4:]).statements
+    taken = 0 if last < 0 else decoded((checkpoint / "commits" / newest).read_bytes()[4:]).statements
     said = max((int(name[:9]) for name in _names(checkpoint / "statements")), default=0)
     return last, "statements" if said > taken else "between"

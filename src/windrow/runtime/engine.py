@@ -71,8 +71,15 @@ class Engine(ABC):
         """Take rows that are there through the queries; False when all sources have ended."""
 
     @abstractmethod
-    def run(self, poll: Callable[[], object] | None = None) -> None:
-        """Until all sources have ended; `poll` is called every now and then meanwhile."""
+    def run(self, poll: Callable[[], object] | None = None, follow: bool = False) -> None:
+        """Until all that is there has been read; with `follow` it waits for more.
+
+        `poll` is called every now and then meanwhile.
+        """
+
+    @abstractmethod
+    def retry(self, stream: str) -> list[str]:
+        """Have files of a stream that were rejected be read again; which these are."""
 
     @property
     @abstractmethod

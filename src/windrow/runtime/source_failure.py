@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from windrow.clock import pause_after
+from windrow.errors import WindrowError
 from windrow.runtime.health import Failing
 
+_TRIES = 3  # after which a run that waits for nothing else gives up
 _HINT = "it is tried again by itself; on_error => 'stop' in CREATE STREAM ends the run instead"
 
 
@@ -51,6 +53,14 @@ class SourceFailures:
         """Whether a stream may be read: it does not fail, or its pause is over."""
         failure = self._failing.get(stream.lower())
         return failure is None or not failure.since <= now < failure.next_try  # a clock set back ends the pause
+
+    def check_hope(self, streams: Collection[str]) -> None:
+        """For a run that waits for nothing but these streams: raise why, when they have been tried often enough."""
+        failures = [self._failing[name] for name in streams if name in self._failing]
+        if failures and all(failure.tries > _TRIES for failure in failures):
+            told = "; ".join(f"{failure.stream}: {failure.message}" for failure in failures)
+            hint = "bring it back, then run again: with a checkpoint nothing is lost"
+            raise WindrowError(f"sources cannot be reached: {told}", hint)
 
     def all(self) -> Mapping[str, SourceFailure]:
         return dict(self._failing)

@@ -13,6 +13,7 @@ from windrow.sources.declared_columns import not_declared
 from windrow.sources.file_reading import read_whole
 from windrow.sources.files import FORMATS
 from windrow.sources.folder_reader import FolderReader
+from windrow.sources.folder_tables import FolderTables
 from windrow.sources.generators import Generator, generator
 from windrow.sources.rows import CHUNK, UNPARSABLE
 from windrow.sources.source_folder import SourceFolder
@@ -20,8 +21,16 @@ from windrow.sources.source_folder import SourceFolder
 ON_ERROR = ("retry", "stop")  # what is done when a source cannot be reached
 
 
+def stream_source_of(connector: Connector, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
+    """The rows of the source of a stream, a chunk at a time; files as they come."""
+    if connector.name not in FORMATS:
+        return source_of(connector, columns)
+    check_source(connector)
+    return FolderTables(folder_reader(connector), connector.name, columns)
+
+
 def source_of(connector: Connector, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
-    """The rows of a connector, a chunk at a time; what is wrong with the connector is said at once."""
+    """The rows of a connector as they are now, a chunk at a time; what is wrong with it is said at once."""
     if connector.name == "generator":
         return _generated(generator(str(connector.arguments[0]), dict(connector.options)))
     if connector.name in FORMATS:

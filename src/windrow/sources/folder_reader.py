@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from windrow.clock import SystemClock, monotonic
 from windrow.sources.file_reads import FileRead, SeenFile
@@ -70,6 +71,11 @@ class FolderReader:
     @property
     def is_exhausted(self) -> bool:
         return self._closed_with is not None and not self._pending
+
+    def status(self) -> dict[str, Any]:
+        """What is shown of the files of a stream."""
+        read = sum(seen.reason is None for seen in self.seen.values())
+        return {"read": read, "rejected": self.rejected, "replaced": self.replaced}
 
     def look(self) -> None:
         """See what is there now; an error when the folder cannot be reached."""

@@ -5,6 +5,7 @@ What comes in is the part of `Inputs`, what becomes of it that of `RunningQuerie
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ from windrow.sharing.starting import PreparedQuery
 from windrow.sources.rows import tables_of
 
 _POLL_INTERVAL = 0.25  # seconds
+_BETWEEN_LOOKS = 0.05
 
 
 class LocalEngine(Engine):
@@ -86,14 +88,25 @@ class LocalEngine(Engine):
         self._running.advance()
         return has_read
 
-    def run(self, poll: Callable[[], object] | None = None) -> None:
-        """Until all sources have ended; `poll` is called every now and then meanwhile."""
+    def run(self, poll: Callable[[], object] | None = None, follow: bool = False) -> None:
+        """Until all sources have ended; with `follow` it waits for more files. `poll` is called meanwhile."""
+        if follow:
+            self._inputs.follow()
         polled = monotonic()
         while self.step():
+            if self._inputs.is_idle:
+                self._running.deliver(now=False)
+                if not follow:
+                    self._inputs.failures.check_hope(self._inputs.sources)
+                time.sleep(_BETWEEN_LOOKS)
             if poll is not None and monotonic() - polled >= _POLL_INTERVAL:
                 poll()
                 polled = monotonic()
         self._running.deliver(now=True)
+
+    def retry(self, stream: str) -> list[str]:
+        """Have files of a stream that were rejected be read again; which these are."""
+        return self._inputs.retry(stream)
 
     def late(self, stream: str) -> pa.Table | None:
         """Rows that came behind the watermark; the newest are kept."""

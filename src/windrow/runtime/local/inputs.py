@@ -31,8 +31,11 @@ from windrow.runtime.outputs.side_sinks import SIDE_ROWS, ForwardedRows, side_si
 from windrow.runtime.outputs.sinks import Sink, SinkForm, receiver_of, sink_of
 from windrow.runtime.progress import IntakeReport, Progress, stream_status
 from windrow.runtime.readers import Reader, Streams
+from windrow.runtime.source_failure import SourceFailures
 from windrow.runtime.warnings import warnings
-from windrow.sources.connectors import source_of
+from windrow.sources.connectors import stops_on_error, stream_source_of
+from windrow.sources.folder_reader import FolderReader
+from windrow.sources.folder_tables import NOTHING_YET, FolderTables
 from windrow.sources.rows import pushed_tables
 from windrow.units import parse_timestamp
 
@@ -43,6 +46,9 @@ class Inputs:
     def __init__(self, catalog: Catalog, dictionary: Dictionary, clock: Clock) -> None:
         self.dictionary = dictionary
         self.sources: dict[str, Iterator[pa.Table]] = {}
+        self.is_idle = False  # whether there was nothing to read the last time, but may be later
+        self.failures = SourceFailures()
+        self._folders: dict[str, FolderReader] = {}  # of streams that read files, also when they have ended
         self.progress = Progress()
         self._catalog = catalog
         self._clock = clock
@@ -63,13 +69,17 @@ class Inputs:
         self._heartbeats.record(name)
         self._follow_streams()
         if entry.connector is not None:
-            self.sources[name] = source_of(entry.connector, entry.columns)
+            source = self.sources[name] = stream_source_of(entry.connector, entry.columns)
+            if isinstance(source, FolderTables):
+                self._folders[name] = source.reader
 
     def remove(self, name: str) -> None:
         """A stream or a table, if there is one of this name."""
         self._intakes.pop(name, None)
         self._side_feeds.pop(name, None)
         self.sources.pop(name, None)
+        self._folders.pop(name, None)
+        self.failures.works(name)
         self.tables.remove(name)
         self._heartbeats.forget(name)
         self._follow_streams()
@@ -111,11 +121,18 @@ class Inputs:
     def status(self) -> dict[str, Any]:
         """Of streams and tables, what `engine.status()` shows of them."""
         streams = {
-            intake.stream.name: stream_status(self.progress.streams[name], punctuations=intake.punctuations)
+            intake.stream.name: stream_status(
+                self.progress.streams[name], punctuations=intake.punctuations, **self._files(name)
+            )
             for name, intake in self._intakes.items()
         }
         warned = warnings((intake.stream, self.progress.streams[name]) for name, intake in self._intakes.items())
         return {"streams": streams, "tables": self.tables.status(), "warnings": warned}
+
+    def _files(self, name: str) -> dict[str, Any]:
+        """What is shown of the files of a stream, if it reads some."""
+        reader = self._folders.get(name)
+        return {} if reader is None else {"files": reader.status()}
 
     def deliver(self, now: bool) -> Iterator[Callable[[], None]]:
         """Hand over late and rejected rows to their sinks."""
@@ -128,7 +145,8 @@ class Inputs:
             feed.close(None)
 
     def health(self) -> Iterator[Failing]:
-        """What fails of sinks of late and rejected rows."""
+        """What fails of sources, and of sinks of late and rejected rows."""
+        yield from self.failures.health()
         feeds = (feed for feeds in self._side_feeds.values() for feed in feeds)
         yield from (found for feed in feeds if (found := feed.health()) is not None)
 
@@ -141,17 +159,46 @@ class Inputs:
 
     def read(self, used: Collection[str]) -> bool:
         """Take a chunk of the source that is furthest behind, of streams in use; False when all have ended."""
-        waiting = [name for name in self.sources if name in used]
-        behind = min(waiting, key=lambda name: self.progress.streams[name].watermark, default=None)
-        if behind is not None:
-            table = next(self.sources[behind], None)
-            if table is None:
-                del self.sources[behind]
-                self.end(behind)
-            else:
-                self._take(behind, table)
+        waiting = sorted(used & self.sources.keys(), key=lambda name: (self.progress.streams[name].watermark, name))
+        self.is_idle = not any(map(self._read_chunk, waiting))
         self._move_silent_streams()
-        return behind is not None
+        return bool(waiting)
+
+    def _read_chunk(self, name: str) -> bool:
+        """Whether there was something to read, or an end."""
+        if not self.failures.is_due(name, self._clock.now()):
+            return False
+        try:
+            table = next(self.sources[name], None)
+        except (WindrowError, OSError, pa.ArrowException) as error:
+            self._failed(name, error)
+            return False
+        self.failures.works(name)
+        if table is None:
+            del self.sources[name]
+            self.end(name)
+        elif table is not NOTHING_YET:
+            self._take(name, table)
+        return table is not NOTHING_YET
+
+    def _failed(self, name: str, error: Exception) -> None:
+        """A source cannot be reached: it is tried again later, and the others are read meanwhile."""
+        stream = self._intakes[name].stream
+        if stops_on_error(stream.connector):
+            raise error
+        message = error.message if isinstance(error, WindrowError) else str(error)
+        self.failures.failed(stream.name, message, self._clock.now())
+
+    def follow(self) -> None:
+        """Read on in folders when all files that are there have been read."""
+        for source in self.sources.values():
+            if isinstance(source, FolderTables):
+                source.follows = True
+
+    def retry(self, stream: str) -> list[str]:
+        """Have rejected files of a stream be read again; which these are."""
+        source = self.sources.get(self._name(stream))
+        return source.reader.retry() if isinstance(source, FolderTables) else []
 
     def advance(self, readers: Collection[Reader]) -> FinalRows | None:
         """Time goes as far as it has come: what that makes final; None when it has not moved."""
@@ -189,7 +236,8 @@ class Inputs:
 
     def _move_silent_streams(self) -> None:
         """Those that were silent for the length of their heartbeat; one whose source is being read is not silent."""
-        listening = {name: intake.stream for name, intake in self._intakes.items() if name not in self.sources}
+        read = {name for name in self.sources if name not in self._folders or self._folders[name].unread}
+        listening = {name: intake.stream for name, intake in self._intakes.items() if name not in read}
         times = self._heartbeats.due(listening, self.progress)
         if times:
             self.progress = self.progress.moved(times)

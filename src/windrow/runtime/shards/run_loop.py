@@ -12,7 +12,6 @@ from typing import Protocol
 
 from windrow.catalog import StreamEntry
 from windrow.clock import monotonic
-from windrow.errors import WindrowError
 from windrow.runtime.shards.batch_loop import Job
 from windrow.runtime.shards.driver import Driver
 from windrow.runtime.shards.sources.deliveries import Deliveries, Delivery
@@ -22,7 +21,6 @@ from windrow.units import FOREVER
 _BETWEEN_LOOKS = 0.1  # seconds
 _POLL_INTERVAL = 0.25
 _PATIENCE = 3.0  # seconds that a batch has to come to its end when the run is stopped
-_TRIES = 3  # of a source that cannot be reached, before a run that waits for nothing else gives up
 
 
 class SourceErrors(Exception):
@@ -258,7 +256,7 @@ class RunLoop:
             if not all(self._is_read(name) for name in names if name not in failing):
                 return False
             if failing and self._is_bounded:
-                self._give_up(failing)
+                self._driver.failures.check_hope(failing)
             return not failing
 
     def _is_read(self, stream: str) -> bool:
@@ -266,14 +264,6 @@ class RunLoop:
         if progress is not None and progress.has_ended:
             return True
         return self._is_bounded and progress is not None and self._driver.readers.unread(stream) == 0
-
-    def _give_up(self, failing: list[str]) -> None:
-        """A run that only waits for sources that cannot be reached ends with the reason."""
-        failures = [failure for name in failing if (failure := self._driver.failures.of(name)) is not None]
-        if all(failure.tries > _TRIES for failure in failures):
-            told = "; ".join(f"{failure.stream}: {failure.message}" for failure in failures)
-            hint = "bring it back, then run again with the same checkpoint: nothing is lost"
-            raise WindrowError(f"sources cannot be reached: {told}", hint)
 
     def _finish_if_ended(self) -> None:
         """When all streams have ended, periodic queries emit their last refreshes."""

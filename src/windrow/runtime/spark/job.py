@@ -21,6 +21,7 @@ from windrow.runtime.spark.own_spark import log_to_read
 from windrow.runtime.spark.spark_errors import translated
 from windrow.runtime.spark.workers import python_of_workers
 
+_CANCELLED = "SPARK_JOB_CANCELLED"
 OBSERVED = "windrow"  # the name under which listeners find metrics
 
 
@@ -32,6 +33,8 @@ def job_on(spark: SparkSession, delivered: Mapping[str, Delivery]) -> Job:
         try:
             return _run(reduce(DataFrame.union, [_reading(spark, spec), *frames]), spec)
         except Exception as error:
+            if _CANCELLED in str(error):
+                raise
             if failed := {stream: why for stream, it in delivered.items() if (why := _failure(it.rows)) is not None}:
                 raise SourceErrors(failed) from error
             raise translated(error, log_to_read()) from error

@@ -210,11 +210,7 @@ class SourceReaders:
         reader = self._readers.get(stream)
         shown: dict[str, Any] = {"unread": self.unread(stream)}
         if isinstance(reader, FileRows):
-            shown["files"] = {
-                "read": sum(seen.reason is None for seen in reader.reader.seen.values()),
-                "rejected": reader.reader.rejected,
-                "replaced": reader.reader.replaced,
-            }
+            shown["files"] = reader.reader.status()
         return shown
 
     def retry(self, stream: str) -> list[str]:
