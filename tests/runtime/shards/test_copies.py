@@ -7,10 +7,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from support.interrupted import over_time
-from support.shard_runs import ShardsInProcess
+from support.shard_runs import ShardsInProcess, SourcesInProcess
 from windrow.errors import CheckpointError
 from windrow.runtime.shards.storage import collection, copies
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
@@ -169,3 +171,61 @@ def test_a_checkpoint_that_is_moved_goes_on(tmp_path: Path) -> None:
     assert [path for path in written if str(tmp_path).encode() in path.read_bytes()] == []
     (tmp_path / "here").rename(tmp_path / "there")
     assert came(went_on(tmp_path / "there", 6)) == came(undisturbed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_that_were_pushed_and_files_are_read_once_in_a_copy(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a copy of a running checkpoint every push that it has is read once, and every file."""
+    monkeypatch.setattr(collection, "KEPT_SECONDS", 3_600.0)
+    source = tmp_path / "source"
+    source.mkdir()
+    engine = SourcesInProcess(1, checkpoint=str(tmp_path / "running"))
+    engine.sql("CREATE STREAM p (t TIMESTAMP, k BIGINT) TIMESTAMP BY t")
+    engine.sql(f"CREATE STREAM f (t TIMESTAMP, k BIGINT) FROM json('{source}') TIMESTAMP BY t")
+    engine.sql(
+        "CREATE QUERY pushed AS SELECT k FROM p [RANGE 1 DAY]; CREATE QUERY files AS SELECT k FROM f [RANGE 1 DAY]"
+    )
+    number = 0
+
+    def another() -> None:
+        nonlocal number
+        number += 1
+        engine.push("p", [{"t": number * 1_000_000, "k": number}])
+        (source / f"{number:03}.json").write_text(f'{{"t": "2026-01-01 00:00:{number:02}", "k": {number}}}\n')
+        engine.step()
+
+    another()
+    order = sorted((tmp_path / "running" / "windrow").iterdir())
+    random.Random(seed).shuffle(order)
+    for part in order:
+        (shutil.copytree if part.is_dir() else _copied)(part, tmp_path / "copy" / "windrow" / part.name)
+        another()
+    engine.close()
+    copy = SourcesInProcess(1, checkpoint=str(tmp_path / "copy"))
+    copy.push("p", [{"t": 80_000_000, "k": 99}, {"t": 81_000_000, "k": 100}])
+    (source / "999.json").write_text('{"t": "2026-01-01 00:00:59", "k": 99}\n')
+    copy.step()
+    pushed, read = (sorted(row["k"] for row in copy[name].answer().to_pylist()) for name in ("pushed", "files"))
+    assert read == list(range(1, number + 1))
+    assert pushed == [*range(1, len(pushed)), 99]
+    copy.close()
+
+
+def _copied(file: Path, to: Path) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(file, to)
+
+
+def test_rows_of_a_table_in_the_checkpoint_move_with_it(tmp_path: Path) -> None:
+    engine = an_engine(tmp_path / "here")
+    own = tmp_path / "here" / "windrow" / "tables" / "known"
+    own.mkdir(parents=True)
+    pa.parquet.write_table(pa.table({"k": [1, 2], "name": ["one", "two"]}), own / "rows.parquet")
+    engine.sql("CREATE TABLE own (k BIGINT, name STRING) FROM parquet('checkpoint:tables/known')")
+    engine.sql("CREATE QUERY joined AS SELECT own.name FROM s [RANGE 1 HOUR], own WHERE s.k = own.k")
+    engine.close()
+    (tmp_path / "here").rename(tmp_path / "there")
+    moved = went_on(tmp_path / "there", 2)
+    assert {row["name"] for row in moved["joined"].answer().to_pylist()} == {"one", "two"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.shard_runs import ShardsInProcess
+from support.shard_runs import ShardsInProcess, SourcesInProcess
 from windrow.runtime.shards.storage.files import object_files
 from windrow.runtime.shards.storage.files.arrow_files import ArrowFiles
 from windrow.runtime.shards.storage.files.file_names import file_name
@@ -171,3 +171,35 @@ def test_any_name_becomes_a_file_of_its_own() -> None:
     assert len({*map(str.lower, encoded), *plain}) == len(others) + len(plain)
     for name in encoded:
         assert name.isascii() and len(name) < 70 and not {*name} & {*"/\\.:*?\0 "}, name
+
+
+def test_streams_tables_and_queries_of_any_name_stay_in_the_checkpoint(tmp_path: Path) -> None:
+    """Each has its own rows, and nothing is written or deleted outside."""
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    (beside / "000000000000").write_text("mine")
+    names = [
+        str(beside),
+        "a",
+        "a/b",
+        "a\nb",
+        "n" * 300,
+        "🙂",
+        "ärger",
+        unicodedata.normalize("NFD", "ärger"),
+        "a b",
+    ]
+    for second in range(2):
+        engine = SourcesInProcess(1, checkpoint=str(tmp_path / "checkpoint"))
+        for number, name in enumerate(names if not engine.queries else ()):
+            engine.sql(f'CREATE STREAM "{name}" (t TIMESTAMP, k BIGINT) TIMESTAMP BY t')
+            engine.sql(f'CREATE QUERY "{name} of {number}" AS SELECT k FROM "{name}" [RANGE 1 DAY]')
+        for number, name in enumerate(names):
+            engine.push(name, [{"t": second * 1_000_000, "k": number}])
+        engine.step()
+        answers = {query.name: [row["k"] for row in query.answer().to_pylist()] for query in engine.queries}
+        engine.close()
+    assert answers == {f"{name} of {number}": [number] for number, name in enumerate(names)}
+    assert (beside / "000000000000").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["beside", "checkpoint"]
+    assert [path.name for path in beside.iterdir()] == ["000000000000"]

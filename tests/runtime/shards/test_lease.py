@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from support.interrupted import over_time
-from support.shard_runs import ShardsInProcess
+from support.shard_runs import ShardsInProcess, SourcesInProcess
 from windrow.clock import ManualClock
 from windrow.errors import CheckpointError
 from windrow.runtime.shards.driver import Driver
@@ -225,3 +225,24 @@ def test_a_beat_is_a_sign_of_life_and_ends_with_the_lease(tmp_path: Path) -> Non
         mine.check()
     other.check()
     assert this_process(3).is_alive and this_process(3).is_here
+
+
+def test_rows_pushed_to_a_lost_checkpoint_are_refused_and_take_nobodys_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pushing() -> SourcesInProcess:
+        engine = SourcesInProcess(1, checkpoint=str(tmp_path))
+        if not engine.queries:
+            engine.sql(STATEMENTS)
+        return engine
+
+    paused = pushing()
+    paused.push("s", [{"t": 1_000_000, "k": "first"}])
+    paused.step()
+    taker = pushing()
+    with pytest.raises(CheckpointError, match="another engine has taken this checkpoint over"):
+        paused.push("s", [{"t": 2_000_000, "k": "lost"}])
+    taker.push("s", [{"t": 2_000_000, "k": "second"}])
+    taker.push("s", [{"t": 3_000_000, "k": "third"}])
+    taker.step()
+    assert sorted(row["k"] for row in taker["q"].answer().to_pylist()) == ["first", "second"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
-import os
+import secrets
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -94,7 +94,7 @@ def write_file(table: pa.Table, place: str, name: str, form: str) -> None:
         if files.get_file_info(f"{root}/{name}").type != pa.fs.FileType.NotFound:
             files.delete_file(f"{root}/{name}")
         return
-    hidden = f"{root}/.{name}.{os.getpid()}"  # a task that runs twice does not write into itself
+    hidden = f"{root}/.{name}.{secrets.token_hex(8)}"  # a task that runs twice does not write into itself
     try:
         with files.open_output_stream(hidden) as file:
             _WRITERS[form](table, file)

@@ -27,6 +27,7 @@ from windrow.runtime.shards.answers import Answers
 from windrow.runtime.shards.batch_loop import BatchLoop
 from windrow.runtime.shards.feeding.publishing import Publishing
 from windrow.runtime.shards.host import Host
+from windrow.runtime.shards.own_tables import at_its_place
 from windrow.runtime.shards.plan_versions import PlanVersions
 from windrow.runtime.shards.query import ShardedQuery
 from windrow.runtime.shards.reading import readings
@@ -204,7 +205,7 @@ class Driver:
                 check_source(entry.connector)
             self._host.check_stream(entry, self.batches.last is not None and self.statements.has_created(entry))
         if isinstance(entry, TableEntry) and entry.connector is not None:
-            check_columns(entry.connector, entry.columns)
+            check_columns(at_its_place(entry.connector, self.checkpoint.folder), entry.columns)
         if isinstance(entry, QueryEntry):
             self.plans.plan(entry, 0, self.batches.progress)
         check_sinks(entry, self.session.catalog, self.checkpoint.place)

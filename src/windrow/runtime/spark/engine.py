@@ -13,6 +13,7 @@ from windrow.clock import Clock
 from windrow.runtime.create_statements import stream_statement
 from windrow.runtime.shards.driver import Driver
 from windrow.runtime.shards.engine import ShardedEngine
+from windrow.runtime.shards.own_tables import own_place, own_source
 from windrow.runtime.shards.run_loop import RunLoop
 from windrow.runtime.shards.sources.deliveries import Deliveries
 from windrow.runtime.spark.host import SparkHost
@@ -84,7 +85,8 @@ class SparkEngine(ShardedEngine):
     def table(self, name: str, data: Any, primary_key: Sequence[str] = (), retroactive: bool = True) -> None:
         """Make a table of a DataFrame, or of rows that Python holds; a copy is kept with the checkpoint."""
         if self.session.catalog.get(name) is None:  # or else a checkpoint is resumed
-            self.sql(table_from(data, name, f"{self.checkpoint}/tables/{name.lower()}", primary_key, retroactive))
+            folder = self._driver.checkpoint.folder
+            self.sql(table_from(data, name, own_place(folder, own_source(name)), primary_key, retroactive))
 
     def close(self) -> None:
         super().close()

@@ -6,7 +6,6 @@ So every shard reads it for itself, also after a restart, and a DataFrame of any
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +14,8 @@ from pyspark.sql import DataFrame
 
 from windrow.errors import WindrowError
 from windrow.runtime.create_statements import Columns, columns_of, no_rows, table_statement
+from windrow.runtime.shards.own_tables import own_source
+from windrow.runtime.shards.storage.files.folder import Folder
 from windrow.runtime.spark.sources import declared_columns
 from windrow.sources.rows import rows_table, tables_of
 
@@ -28,15 +29,16 @@ def table_from(data: Any, name: str, place: str, key: Sequence[str], retroactive
         columns: Columns = declared_columns(data)
         data.write.mode("overwrite").parquet(place)
     else:
-        columns = _written(data, name, Path(place.removeprefix("file://")))
-    return table_statement(name, columns, key, retroactive, place.removeprefix("file://"))
+        columns = _written(data, name, Folder(place))
+    return table_statement(name, columns, key, retroactive, own_source(name))
 
 
-def _written(data: Any, name: str, place: Path) -> Columns:
+def _written(data: Any, name: str, place: Folder) -> Columns:
     tables = list(tables_of(rows_table(data) if isinstance(data, list) else data, 1 << 30))
     if not tables:
         raise no_rows(name, "write CREATE TABLE and insert rows")
     table = pa.concat_tables(tables)
-    place.mkdir(parents=True, exist_ok=True)
-    pa.parquet.write_table(table, place / "rows.parquet")
+    content = pa.BufferOutputStream()
+    pa.parquet.write_table(table, content)
+    place.write("rows.parquet", content.getvalue().to_pybytes())
     return columns_of(table)

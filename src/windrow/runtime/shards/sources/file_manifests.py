@@ -6,6 +6,7 @@ constant on average: a manifest is written when as many files are in commits alo
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 
 from windrow.runtime.shards.sources.reads import SourcePositions
@@ -27,26 +28,25 @@ class FileManifests:
     def written(
         self,
         batch: int,
-        before: Mapping[str, int],
+        before: Mapping[str, str],
         seen: Mapping[str, Mapping[str, SeenFile]],
         changed: Mapping[str, Sequence[SeenFile]],
         garbage: list[str],
-    ) -> dict[str, int]:
-        """By stream, the batch that has written the last manifest: this one, where the one before is far behind.
+    ) -> dict[str, str]:
+        """The last manifests by stream: one of this batch, where the one before is far behind.
 
         That one is garbage then.
         """
-        found = {}
+        found: dict[str, str] = {}
         for stream, files in seen.items():
             since = self._since.get(stream, 1 if stream in before else 0) + len(changed.get(stream, ()))
             self._since[stream] = since
             if since and self._is_due(since, len(files), before.get(stream), batch):
-                content = with_checksum(encoded(list(files.values())))
-                self._checkpoint.folder.write(_name(stream, batch), content)
+                found[stream] = _name(stream, batch)
+                self._checkpoint.folder.create(found[stream], with_checksum(encoded(list(files.values()))))
                 if stream in before:
-                    garbage.append(_name(stream, before[stream]))
+                    garbage.append(before[stream])
                 self._since[stream] = 0
-                found[stream] = batch
             elif stream in before:
                 found[stream] = before[stream]
         return found
@@ -55,14 +55,20 @@ class FileManifests:
         """By the last commit; of several entries of a file the last counts."""
         written = positions.manifests.get(stream)
         if written is not None:
-            yield from decoded(checked(self._checkpoint.folder, _name(stream, written)))
-            for record in self._checkpoint.commits(after=written):
+            yield from decoded(checked(self._checkpoint.folder, written))
+            for record in self._checkpoint.commits(after=_batch(written)):
                 yield from record.positions.files.get(stream, ())
 
-    def _is_due(self, since: int, files: int, before: int | None, batch: int) -> bool:
+    def _is_due(self, since: int, files: int, before: str | None, batch: int) -> bool:
         """Commits are kept for a while only."""
-        return before is None or since > max(_FEW, files // 2) or batch - before >= RETAINED_BATCHES // 2
+        return before is None or since > max(_FEW, files // 2) or batch - _batch(before) >= RETAINED_BATCHES // 2
 
 
 def _name(stream: str, batch: int) -> str:
-    return f"files/{batch:09}-{file_name(stream)}"
+    """One that nobody else has, also not an engine that this one has taken over from."""
+    return f"files/{batch:09}-{file_name(stream)}-{secrets.token_hex(4)}"
+
+
+def _batch(name: str) -> int:
+    """That has written a manifest."""
+    return int(name.removeprefix("files/")[:9])

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from windrow.errors import CheckpointError
 from windrow.runtime.shards.sources.reads import Part, PushRead
+from windrow.runtime.shards.storage.checkpoint import Checkpoint
 from windrow.runtime.shards.storage.files.file_names import file_name
 from windrow.runtime.shards.storage.files.folder import Folder
 from windrow.runtime.shards.storage.records import RESTORE
@@ -21,14 +22,14 @@ from windrow.sources.folder_reader import MOST_BYTES
 
 
 class PushedRows:
-    def __init__(self, folder: Folder, stream: str, following: int) -> None:
+    def __init__(self, checkpoint: Checkpoint, stream: str, following: int) -> None:
         """`following` is the number of the first push that has not been read."""
         self.following = following
-        self._folder, self._under = folder, _under(stream)
+        self._folder, self._under, self._check_owner = checkpoint.folder, _under(stream), checkpoint.check_owner
         self._pushing = threading.Lock()
         self._sizes: dict[int, int] = {}
         self._end: int | None = None
-        unread = sorted(number for name in folder.names(self._under) if (number := int(name)) >= following)
+        unread = [number for number in pushes(self._folder, stream) if number >= following]
         if unread != list(range(following, following + len(unread))):
             raise CheckpointError(f"{self._under}/{following:012} of the checkpoint is missing", RESTORE)
         self._count = following + len(unread)
@@ -41,9 +42,17 @@ class PushedRows:
     def push(self, table: pa.Table) -> None:
         content = messages.table_to_bytes(table)
         with self._pushing:
-            self._folder.create(f"{self._under}/{self._count:012}", content)
+            self._put(f"{self._under}/{self._count:012}", content)
             self._sizes[self._count] = len(content)
             self._count += 1
+
+    def _put(self, name: str, content: bytes) -> None:
+        try:
+            self._folder.create(name, content)
+        except FileExistsError:  # of an engine that had lost the checkpoint, and was told so
+            self._check_owner()
+            self._folder.write(name, content)
+        self._check_owner()
 
     def close(self, at: int) -> None:
         self._end = at
@@ -90,6 +99,11 @@ class PushedRows:
 def pushed_table(folder: Folder, stream: str, part: PushRead) -> pa.Table:
     """The rows of a push, for the task that reads them."""
     return pa.ipc.open_stream(folder.read(f"{_under(stream)}/{part.number:012}")).read_all()
+
+
+def pushes(folder: Folder, stream: str) -> list[int]:
+    """The numbers of those that are there."""
+    return sorted(int(name) for name in folder.names(_under(stream)) if name.isdecimal())
 
 
 def _under(stream: str) -> str:

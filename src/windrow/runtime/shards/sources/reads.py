@@ -41,7 +41,7 @@ class SourcePositions:
 
     following: Mapping[str, int] = field(default_factory=dict)  # the number of the next row, or of the next push
     delivered: Mapping[str, int] = field(default_factory=dict)  # the last micro-batch that the host has handed over
-    manifests: Mapping[str, int] = field(default_factory=dict)  # the batch that wrote a manifest of files read
+    manifests: Mapping[str, str] = field(default_factory=dict)  # the last manifests of files read
     files: Mapping[str, Sequence[SeenFile]] = field(default_factory=dict)  # read by this very batch
 
     def last_delivery(self, stream: str) -> int:

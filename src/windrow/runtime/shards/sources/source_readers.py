@@ -76,7 +76,7 @@ class SourceReaders:
     def _reader(self, entry: StreamEntry, following: int) -> StreamReader | None:
         name, connector = entry.name.lower(), entry.connector
         if connector is None:
-            return PushedRows(self._checkpoint.folder, name, following)
+            return PushedRows(self._checkpoint, name, following)
         if connector.name == "generator":
             return GeneratorRows(connector, following, self._rows_a_batch, self._tasks)
         if connector.name in FORMATS:

@@ -159,6 +159,7 @@ class Checkpoint:
 
     def log_batch(self, spec: BatchSpec, statements: int) -> None:
         """In place of what was logged for a batch that has not happened."""
+        self._lease.check()
         self._records.delete("batches", spec.number)
         self._put("batches", spec.number, (replace(spec, folder=_NOWHERE, plan_content=b""), statements))
 

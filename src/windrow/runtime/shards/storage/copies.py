@@ -84,6 +84,14 @@ def _missing(folder: Folder, records: Records, commit: Commit, there: set[str]) 
     """The first part of its state that a commit names and that is not there."""
     if not records.has("plans", commit.plan_version):
         return f"plans/{commit.plan_version:09}"
+    for name in commit.positions.manifests.values():
+        if not folder.exists(name):
+            return name
+    for stream, following in commit.positions.following.items():
+        under = f"pushed/{file_name(stream)}"
+        unread = [number for name in folder.names(under) if (number := int(name)) >= following]
+        if unread and min(unread) > following:
+            return f"{under}/{following:012}"
     for version in commit.versions.values():
         if version.manifest not in there:
             return version.manifest

@@ -25,6 +25,7 @@ from windrow.runtime.intake import contradiction
 from windrow.runtime.intake.side_output import SideOutput
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.graph import Source
+from windrow.runtime.shards.own_tables import at_its_place
 from windrow.runtime.shards.running_plan import RunningQuery
 from windrow.runtime.shards.storage.bundles import Address, bundle_name, write_bundle
 from windrow.runtime.shards.storage.shard_state import STATES, save, state_of
@@ -203,7 +204,8 @@ class _Step:
             state.tables_changed += 1
             if entry.connector is None:
                 continue
-            state.tables[name].load(source_of(entry.connector, entry.columns), spec.progress.tables[name])
+            source = source_of(at_its_place(entry.connector, spec.folder), entry.columns)
+            state.tables[name].load(source, spec.progress.tables[name])
         for change in spec.changes:
             state.tables[change.table.lower()].apply(change, spec.progress.tables[change.table.lower()])
             state.tables_changed += 1
