@@ -37,12 +37,12 @@ def options(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         (f"{GENERATED}\nCREATE QUERI", "{file}, line 2, column 8: 'QUERI' cannot be created"),
         (
             f"\n{STREAM}\nFROM csv('nowhere') TIMESTAMP BY ts; {QUERY}",
-            "{file}, line 2: there are no csv files in nowhere",
+            "{file}, line 2: there is no file or folder nowhere",
         ),
         (f"{STREAM} FROM generator('trades', rows => -1) TIMESTAMP BY ts;", "{file}, line 1: "),
         (
             f"{GENERATED}\nCREATE TABLE t (a INT) FROM csv('nowhere');",
-            "{file}, line 2: there are no csv files in nowhere",
+            "{file}, line 2: there is no file or folder nowhere",
         ),
     ],
     ids=lambda text: " ".join(text.split())[-40:],

@@ -32,7 +32,7 @@ class SourceFolder:
     def __init__(self, written: str) -> None:
         is_far = "://" in written and not written.startswith("file://")
         self.address = written if is_far else str(Path(written.removeprefix("file://")).resolve())
-        self._is_far = is_far
+        self._is_far, self._written = is_far, written
 
     @cached_property
     def _opened(self) -> tuple[pa.fs.FileSystem, str]:
@@ -51,10 +51,10 @@ class SourceFolder:
             system, root = self._opened
             there = system.get_file_info(root).type != pa.fs.FileType.NotFound
         except (OSError, pa.ArrowException) as error:
-            raise WindrowError(f"{self.address} cannot be reached: {error}", "give a file or a folder") from None
+            raise WindrowError(f"{self._written} cannot be reached: {error}", "give a file or a folder") from None
         if not there:
             hint = "give a file, or a folder; it may be empty, files may come later"
-            raise WindrowError(f"there is no file or folder {self.address}", hint)
+            raise WindrowError(f"there is no file or folder {self._written}", hint)
 
     def files(self, form: str) -> list[SourceFile]:
         """Those of a format that are there now, in the order of their names."""

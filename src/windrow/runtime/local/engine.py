@@ -64,7 +64,7 @@ class LocalEngine(Engine):
         if first is None:
             raise no_rows(name)
         self.sql(stream_statement(name, columns_of(first), timestamp, slack))
-        self._inputs.sources[name.lower()] = _with_first(first, tables)
+        self._inputs.sources.put(name.lower(), _with_first(first, tables))
 
     def lookup(self, cql: str, at: int | None = None) -> pa.Table:
         """The answer of a query at once, from a synopsis that is kept for others: any window that it covers."""
@@ -91,13 +91,13 @@ class LocalEngine(Engine):
     def run(self, poll: Callable[[], object] | None = None, follow: bool = False) -> None:
         """Until all sources have ended; with `follow` it waits for more files. `poll` is called meanwhile."""
         if follow:
-            self._inputs.follow()
+            self._inputs.sources.follow()
         polled = monotonic()
         while self.step():
             if self._inputs.is_idle:
                 self._running.deliver(now=False)
                 if not follow:
-                    self._inputs.failures.check_hope(self._inputs.sources)
+                    self._inputs.sources.failures.check_hope(self._inputs.sources.names())
                 time.sleep(_BETWEEN_LOOKS)
             if poll is not None and monotonic() - polled >= _POLL_INTERVAL:
                 poll()
@@ -106,7 +106,7 @@ class LocalEngine(Engine):
 
     def retry(self, stream: str) -> list[str]:
         """Have files of a stream that were rejected be read again; which these are."""
-        return self._inputs.retry(stream)
+        return self._inputs.sources.retry(self._inputs.intake(stream).stream.name.lower())
 
     def late(self, stream: str) -> pa.Table | None:
         """Rows that came behind the watermark; the newest are kept."""

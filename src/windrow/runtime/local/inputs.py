@@ -24,6 +24,7 @@ from windrow.runtime.heartbeats import Heartbeats
 from windrow.runtime.intake import Intake
 from windrow.runtime.intake.side_output import SideOutput
 from windrow.runtime.local.final_rows import FinalRows
+from windrow.runtime.local.local_sources import LocalSources
 from windrow.runtime.local.local_tables import LocalTables
 from windrow.runtime.local.queued_feed import QueuedFeed
 from windrow.runtime.outputs.feed import Feed, Receiver
@@ -31,11 +32,8 @@ from windrow.runtime.outputs.side_sinks import SIDE_ROWS, ForwardedRows, side_si
 from windrow.runtime.outputs.sinks import Sink, SinkForm, receiver_of, sink_of
 from windrow.runtime.progress import IntakeReport, Progress, stream_status
 from windrow.runtime.readers import Reader, Streams
-from windrow.runtime.source_failure import SourceFailures
 from windrow.runtime.warnings import warnings
-from windrow.sources.connectors import stops_on_error, stream_source_of
-from windrow.sources.folder_reader import FolderReader
-from windrow.sources.folder_tables import NOTHING_YET, FolderTables
+from windrow.sources.folder_tables import NOTHING_YET
 from windrow.sources.rows import pushed_tables
 from windrow.units import parse_timestamp
 
@@ -45,10 +43,8 @@ class Inputs:
 
     def __init__(self, catalog: Catalog, dictionary: Dictionary, clock: Clock) -> None:
         self.dictionary = dictionary
-        self.sources: dict[str, Iterator[pa.Table]] = {}
+        self.sources = LocalSources(clock)
         self.is_idle = False  # whether there was nothing to read the last time, but may be later
-        self.failures = SourceFailures()
-        self._folders: dict[str, FolderReader] = {}  # of streams that read files, also when they have ended
         self.progress = Progress()
         self._catalog = catalog
         self._clock = clock
@@ -68,18 +64,13 @@ class Inputs:
         self._intakes[name] = Intake(entry, self.dictionary, **outputs)
         self._heartbeats.record(name)
         self._follow_streams()
-        if entry.connector is not None:
-            source = self.sources[name] = stream_source_of(entry.connector, entry.columns)
-            if isinstance(source, FolderTables):
-                self._folders[name] = source.reader
+        self.sources.open(entry)
 
     def remove(self, name: str) -> None:
         """A stream or a table, if there is one of this name."""
         self._intakes.pop(name, None)
         self._side_feeds.pop(name, None)
-        self.sources.pop(name, None)
-        self._folders.pop(name, None)
-        self.failures.works(name)
+        self.sources.remove(name)
         self.tables.remove(name)
         self._heartbeats.forget(name)
         self._follow_streams()
@@ -122,17 +113,12 @@ class Inputs:
         """Of streams and tables, what `engine.status()` shows of them."""
         streams = {
             intake.stream.name: stream_status(
-                self.progress.streams[name], punctuations=intake.punctuations, **self._files(name)
+                self.progress.streams[name], punctuations=intake.punctuations, **self.sources.status(name)
             )
             for name, intake in self._intakes.items()
         }
         warned = warnings((intake.stream, self.progress.streams[name]) for name, intake in self._intakes.items())
         return {"streams": streams, "tables": self.tables.status(), "warnings": warned}
-
-    def _files(self, name: str) -> dict[str, Any]:
-        """What is shown of the files of a stream, if it reads some."""
-        reader = self._folders.get(name)
-        return {} if reader is None else {"files": reader.status()}
 
     def deliver(self, now: bool) -> Iterator[Callable[[], None]]:
         """Hand over late and rejected rows to their sinks."""
@@ -146,7 +132,7 @@ class Inputs:
 
     def health(self) -> Iterator[Failing]:
         """What fails of sources, and of sinks of late and rejected rows."""
-        yield from self.failures.health()
+        yield from self.sources.failures.health()
         feeds = (feed for feeds in self._side_feeds.values() for feed in feeds)
         yield from (found for feed in feeds if (found := feed.health()) is not None)
 
@@ -159,46 +145,20 @@ class Inputs:
 
     def read(self, used: Collection[str]) -> bool:
         """Take a chunk of the source that is furthest behind, of streams in use; False when all have ended."""
-        waiting = sorted(used & self.sources.keys(), key=lambda name: (self.progress.streams[name].watermark, name))
+        waiting = [name for name in self.sources.names() if name in used]
+        waiting.sort(key=lambda name: self.progress.streams[name].watermark)
         self.is_idle = not any(map(self._read_chunk, waiting))
         self._move_silent_streams()
         return bool(waiting)
 
     def _read_chunk(self, name: str) -> bool:
         """Whether there was something to read, or an end."""
-        if not self.failures.is_due(name, self._clock.now()):
-            return False
-        try:
-            table = next(self.sources[name], None)
-        except (WindrowError, OSError, pa.ArrowException) as error:
-            self._failed(name, error)
-            return False
-        self.failures.works(name)
+        table = self.sources.next_of(name)
         if table is None:
-            del self.sources[name]
             self.end(name)
         elif table is not NOTHING_YET:
             self._take(name, table)
         return table is not NOTHING_YET
-
-    def _failed(self, name: str, error: Exception) -> None:
-        """A source cannot be reached: it is tried again later, and the others are read meanwhile."""
-        stream = self._intakes[name].stream
-        if stops_on_error(stream.connector):
-            raise error
-        message = error.message if isinstance(error, WindrowError) else str(error)
-        self.failures.failed(stream.name, message, self._clock.now())
-
-    def follow(self) -> None:
-        """Read on in folders when all files that are there have been read."""
-        for source in self.sources.values():
-            if isinstance(source, FolderTables):
-                source.follows = True
-
-    def retry(self, stream: str) -> list[str]:
-        """Have rejected files of a stream be read again; which these are."""
-        source = self.sources.get(self._name(stream))
-        return source.reader.retry() if isinstance(source, FolderTables) else []
 
     def advance(self, readers: Collection[Reader]) -> FinalRows | None:
         """Time goes as far as it has come: what that makes final; None when it has not moved."""
@@ -236,7 +196,7 @@ class Inputs:
 
     def _move_silent_streams(self) -> None:
         """Those that were silent for the length of their heartbeat; one whose source is being read is not silent."""
-        read = {name for name in self.sources if name not in self._folders or self._folders[name].unread}
+        read = self.sources.being_read()
         listening = {name: intake.stream for name, intake in self._intakes.items() if name not in read}
         times = self._heartbeats.due(listening, self.progress)
         if times:
