@@ -18,6 +18,8 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from windrow.masking import masked
+
 __all__ = [
     "AggregateError",
     "CatalogError",
@@ -43,9 +45,9 @@ class WindrowError(Exception):
     """The root: catch this to catch everything that Windrow raises on purpose."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = masked(message)
+        self.hint = None if hint is None else masked(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message}\n  hint: {self.hint}"
@@ -95,7 +97,7 @@ class CqlError(WindrowError):
     def __str__(self) -> str:
         if self.text is None or self.span is None:
             return super().__str__()
-        source = self.text.split("\n")[self.line - 1].rstrip("\r")
+        source = masked(self.text.split("\n")[self.line - 1].rstrip("\r"))
         width = max(1, min(self.span.end, len(self._before()) + len(source)) - self.span.start)
         width = max(1, min(width, len(source) - self.column + 1))
         indent = "".join(sign if sign == "\t" else " " for sign in source[: self.column - 1])

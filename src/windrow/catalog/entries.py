@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from windrow.masking import is_secret, masked
 from windrow.plan.expressions import Value
 from windrow.plan.nodes import Node
 from windrow.plan.schema import Field
@@ -19,6 +20,10 @@ class ColumnDefinition:
     nullable: bool = True
 
 
+def _shown(value: Value) -> Value:
+    return masked(value) if isinstance(value, str) else value
+
+
 @dataclass(frozen=True)
 class Connector:
     """Where rows come from or go to: `parquet('folder', max_files => 10)`."""
@@ -29,6 +34,11 @@ class Connector:
 
     def option(self, name: str) -> Value:
         return dict(self.options).get(name)
+
+    def __repr__(self) -> str:
+        """Without secrets: it is shown."""
+        options = tuple((name, "***" if is_secret(name) else _shown(value)) for name, value in self.options)
+        return f"Connector(name={self.name!r}, arguments={tuple(map(_shown, self.arguments))!r}, options={options!r})"
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from windrow.catalog import Catalog, Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
+from windrow.catalog import Catalog, Connector, Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
 from windrow.cql import Create, Drop, Set, Statement, TableChange, statements
 from windrow.errors import CheckpointError
 from windrow.runtime.outputs.sinks import SinkForm
@@ -141,7 +141,11 @@ def changes_of_tables(statements: Sequence[LoggedStatement]) -> list[TableChange
 
 
 def _digest(statement: Statement) -> str:
-    return hashlib.sha256(repr(statement).encode()).hexdigest()
+    """Of all that it says, also of what is not shown of its connectors."""
+    entry = statement.entry if isinstance(statement, Create) else None
+    parts = () if entry is None else (getattr(entry, part.name) for part in fields(entry))
+    hidden = [(part.arguments, part.options) for part in parts if isinstance(part, Connector)]
+    return hashlib.sha256(repr((statement, hidden)).encode()).hexdigest()
 
 
 def _as_text(entry: Entry) -> str:
