@@ -209,7 +209,7 @@ class Answer:
 def _stepped(dataflow: Dataflow, query: str, inputs: Mapping[str, Batch], segment: Segment) -> Batch:
     passes = Passes(lambda streams, start: segment, lambda start, source, of: inputs[source.source or ""])
     changes = dataflow.step(passes)[query]
-    assert changes is not None, query
+    assert isinstance(changes, Batch), query
     return changes
 
 

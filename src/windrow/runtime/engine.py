@@ -91,13 +91,17 @@ class Engine(ABC):
     def last_row(self) -> int:
         """The latest timestamp that any stream has shown."""
 
-    @abstractmethod
     def late(self, stream: str) -> pa.Table | None:
         """Rows that came behind the watermark; the newest are kept."""
+        return self._side_output("late", stream)
+
+    def rejected(self, stream: str) -> pa.Table | None:
+        """Rows of a stream, or of a table's source, that could not be taken, with the reason; the newest are kept."""
+        return self._side_output("rejected", stream)
 
     @abstractmethod
-    def rejected(self, stream: str) -> pa.Table | None:
-        """Rows that could not be taken, with the reason; the newest are kept."""
+    def _side_output(self, kind: str, stream: str) -> pa.Table | None:
+        """Late or rejected rows."""
 
     @abstractmethod
     def status(self) -> dict[str, Any]:
@@ -106,6 +110,13 @@ class Engine(ABC):
     @abstractmethod
     def health(self) -> list[Failing]:
         """What fails or is set aside, while everything else goes on; `status()["failing"]` is the same."""
+
+    @abstractmethod
+    def resume_query(self, name: str) -> None:
+        """Take up a query that was set aside, as if it were new: its windows fill with the rows that come from now on.
+
+        Sinks and subscribers that have its old answer get what brings them to the new one.
+        """
 
     def register_aggregate(
         self,

@@ -44,9 +44,15 @@ class SegmentPass:
         self._received = received
         self._state_of = state_of
         self._changes: dict[int, Batch | None] = {}
+        self._errors: dict[int, Exception] = {}  # of operators that have raised
 
     def changes(self, node: PhysicalNode) -> Batch | None:
-        """What comes out of a node, in the order of time; None when its time has not moved."""
+        """What comes out of a node, in the order of time; None when its time has not moved.
+
+        An operator that raises is not stepped again: it raises the same for everybody who reads it.
+        """
+        if id(node) in self._errors:
+            raise self._errors[id(node)]
         if id(node) not in self._changes:
             self._changes[id(node)] = self._stepped(node)
         return self._changes[id(node)]
@@ -60,7 +66,12 @@ class SegmentPass:
             return None
         below = [self._arrived(node, place, segment) for place in range(len(node.inputs))]
         began = monotonic()
-        changes = node.operator.step(self._state_of(node), below, segment)
+        try:
+            changes = node.operator.step(self._state_of(node), below, segment)
+        except Exception as error:
+            error.__dict__.setdefault("__notes__", []).append(f"in the operator {type(node.operator).__name__}")
+            self._errors[id(node)] = error
+            raise
         if not any(changes.ts is rows.ts for rows in below):  # else they are in order, as they came
             changes = changes.sorted_by_time()
         self.steps.append(Step(node, sum(map(len, below)), len(changes), monotonic() - began))

@@ -48,10 +48,16 @@ class Dataflow:
         self.plans.pop(name, None)
         self.roots.pop(name, None)  # one that is looked up has none before its first step
 
-    def step(self, passes: Passes) -> dict[str, Batch | None]:
-        """The changes of every query in what has become final for it; None when nothing has."""
+    def step(self, passes: Passes) -> dict[str, Batch | Exception | None]:
+        """The changes of every query in what has become final for it; None when nothing has, or what was raised."""
         self._lowerings.clear()  # they know operators of queries that may be dropped
-        return {name: passes.changes(root, self.start_of(name)) for name, root in self.roots.items()}
+        return {name: self._changes(name, passes) for name in self.roots}
+
+    def _changes(self, name: str, passes: Passes) -> Batch | Exception | None:
+        try:
+            return passes.changes(self.roots[name], self.start_of(name))
+        except Exception as error:
+            return error
 
     def operators(self) -> list[PhysicalNode]:
         """Every operator once, consumers before their inputs."""

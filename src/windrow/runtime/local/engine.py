@@ -108,13 +108,8 @@ class LocalEngine(Engine):
         """Have files of a stream that were rejected be read again; which these are."""
         return self._inputs.sources.retry(self._inputs.intake(stream).stream.name.lower())
 
-    def late(self, stream: str) -> pa.Table | None:
-        """Rows that came behind the watermark; the newest are kept."""
-        return self._inputs.intake(stream).late.table()
-
-    def rejected(self, stream: str) -> pa.Table | None:
-        """Rows of a stream, or of a table's source, that could not be taken, with the reason; the newest are kept."""
-        return self._inputs.rejected(stream)
+    def _side_output(self, kind: str, stream: str) -> pa.Table | None:
+        return self._inputs.rejected(stream) if kind == "rejected" else self._inputs.intake(stream).late.table()
 
     @property
     def watermark(self) -> int:
@@ -138,6 +133,13 @@ class LocalEngine(Engine):
     def health(self) -> list[Failing]:
         """What fails or is set aside, while everything else goes on."""
         return list(self._running.health())
+
+    def resume_query(self, name: str) -> None:
+        """Take up a query that was set aside, as if it were new: its windows fill with the rows that come from now on.
+
+        Sinks and subscribers that have its old answer get what brings them to the new one.
+        """
+        self._running.resume(name)
 
     def close(self) -> None:
         """What sinks have not taken until now is gone; it is logged."""

@@ -6,30 +6,23 @@ moved, everything before it is final, and comes out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import partial
-from itertools import count
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary
-from windrow.catalog import Catalog, Connector, StreamEntry
+from windrow.catalog import Catalog, StreamEntry
 from windrow.clock import Clock
 from windrow.errors import WindrowError
 from windrow.physical.closings import closings_of
 from windrow.runtime.advance import advance
-from windrow.runtime.health import Failing
 from windrow.runtime.heartbeats import Heartbeats
 from windrow.runtime.intake import Intake
-from windrow.runtime.intake.side_output import SideOutput
 from windrow.runtime.local.final_rows import FinalRows
 from windrow.runtime.local.local_sources import LocalSources
 from windrow.runtime.local.local_tables import LocalTables
-from windrow.runtime.local.queued_feed import QueuedFeed
-from windrow.runtime.outputs.feed import Feed, Receiver
-from windrow.runtime.outputs.side_sinks import SIDE_ROWS, ForwardedRows, side_sinks
-from windrow.runtime.outputs.sinks import Sink, SinkForm, receiver_of, sink_of
+from windrow.runtime.local.side_feeds import SideFeeds
 from windrow.runtime.progress import IntakeReport, Progress, stream_status
 from windrow.runtime.readers import Reader, Streams
 from windrow.runtime.warnings import warnings
@@ -47,21 +40,15 @@ class Inputs:
         self.is_idle = False  # whether there was nothing to read the last time, but may be later
         self.progress = Progress()
         self._catalog = catalog
-        self._clock = clock
+        self.clock = clock
         self._heartbeats = Heartbeats(clock)
         self._intakes: dict[str, Intake] = {}
         self.tables = LocalTables(dictionary)
-        self._side_feeds: dict[str, list[QueuedFeed]] = {}
-        self._pieces = count()
-
-    def queued_feed(self, receiver: Receiver, sink: Sink, form: SinkForm | None) -> QueuedFeed:
-        """For somebody who gets what a query emits, or rows that are not taken."""
-        return QueuedFeed(Feed(receiver, self._clock), sink, form, lambda: self._catalog.sink_backlog)
+        self.feeds = SideFeeds(catalog, clock)
 
     def open_stream(self, entry: StreamEntry) -> None:
         name = entry.name.lower()
-        outputs = {kind: self._forwarded(entry, kind, connector) for kind, connector in side_sinks(entry)}
-        self._intakes[name] = Intake(entry, self.dictionary, **outputs)
+        self._intakes[name] = Intake(entry, self.dictionary, **self.feeds.outputs(entry))
         self._heartbeats.record(name)
         self._follow_streams()
         self.sources.open(entry)
@@ -69,7 +56,7 @@ class Inputs:
     def remove(self, name: str) -> None:
         """A stream or a table, if there is one of this name."""
         self._intakes.pop(name, None)
-        self._side_feeds.pop(name, None)
+        self.feeds.remove(name)
         self.sources.remove(name)
         self.tables.remove(name)
         self._heartbeats.forget(name)
@@ -120,29 +107,6 @@ class Inputs:
         warned = warnings((intake.stream, self.progress.streams[name]) for name, intake in self._intakes.items())
         return {"streams": streams, "tables": self.tables.status(), "warnings": warned}
 
-    def deliver(self, now: bool) -> Iterator[Callable[[], None]]:
-        """Hand over late and rejected rows to their sinks."""
-        for feed in (feed for feeds in self._side_feeds.values() for feed in feeds):
-            yield partial(self._deliver, feed, now)
-
-    def _deliver(self, feed: QueuedFeed, now: bool) -> None:
-        feed.deliver(now)
-        if feed.is_full:
-            feed.close(None)
-
-    def health(self) -> Iterator[Failing]:
-        """What fails of sources, and of sinks of late and rejected rows."""
-        yield from self.sources.failures.health()
-        feeds = (feed for feeds in self._side_feeds.values() for feed in feeds)
-        yield from (found for feed in feeds if (found := feed.health()) is not None)
-
-    def _forwarded(self, stream: StreamEntry, kind: str, connector: Connector) -> SideOutput:
-        """A side output whose rows go to a sink too."""
-        receiver = receiver_of(connector, f"{kind} sink", stream.name)
-        feed = self.queued_feed(receiver, sink_of(connector, f"{stream.name} {kind}"), None)
-        self._side_feeds.setdefault(stream.name.lower(), []).append(feed)
-        return ForwardedRows(lambda rows: feed.put(SIDE_ROWS[kind](rows, stream), next(self._pieces)))
-
     def read(self, used: Collection[str]) -> bool:
         """Take a chunk of the source that is furthest behind, of streams in use; False when all have ended."""
         waiting = [name for name in self.sources.names() if name in used]
@@ -184,7 +148,7 @@ class Inputs:
 
     def _take(self, name: str, table: pa.Table) -> None:
         final = self.progress.streams[name].final
-        self._record(name, self._intakes[name].take(table, final, self._clock.now()))
+        self._record(name, self._intakes[name].take(table, final, self.clock.now()))
 
     def _record(self, name: str, report: IntakeReport) -> None:
         self.progress = self.progress.with_intake([{name: report}])

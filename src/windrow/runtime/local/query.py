@@ -57,14 +57,20 @@ class LocalQuery(Query):
         self._changelog_size = 0
         self._feeds: list[tuple[QueuedFeed, SinkForm]] = []
         self._pieces = 0
+        self._until: int | None = None  # answers before it stand, when it is set aside
 
     @property
     def watermark(self) -> int:
+        if self._until is not None:
+            return self._until
         return self._inputs.watermark_of(self._reader.streams)
 
     def answer(self, at: int | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
         instant = self.watermark - 1 if at is None else at
+        if self._until is not None and instant >= self._until:
+            hint = f"it has answers before {format_timestamp(self._until)}; engine.health() says why"
+            raise WindrowError(f"{self.name} is set aside", hint)
         if instant < self._view.known_from:
             hint = f"ask for {format_timestamp(self._view.known_from)} or later; changes() has what was before"
             raise WindrowError(f"the answer at {format_timestamp(instant)} is not kept any more", hint)
@@ -90,7 +96,7 @@ class LocalQuery(Query):
 
     def feed(self, receiver: Receiver, sink: Sink, form: SinkForm) -> None:
         """Give a sink every new piece of what the query emits, in a form of its own."""
-        self._feeds.append((self._inputs.queued_feed(receiver, sink, form), form))
+        self._feeds.append((self._inputs.feeds.queued(receiver, sink, form), form))
 
     def explain(self) -> Explanation:
         return self._explain()
@@ -106,6 +112,16 @@ class LocalQuery(Query):
         self._pieces += 1
         if segment.end != FOREVER:  # when the sources have ended, all that is still there may be asked for
             self._view.move_on(segment.end - 1)
+
+    def set_aside(self, until: int) -> None:
+        """Nothing is computed for it any more."""
+        self._until = until
+
+    def resume(self, reader: Reader) -> None:
+        """Start anew; who has the old answer gets the difference to the new one."""
+        for feed, _ in self._feeds:
+            feed.close(self._answer_now())
+        self._view, self._reader, self._until = View(), reader, None
 
     def deliver(self, now: bool = False) -> Iterator[Callable[[], None]]:
         """Hand over to each who gets something what waits for it; `now` also to those that failed a moment ago."""

@@ -36,7 +36,9 @@ class QueuedFeed:
         return not self._is_closed and sum(table.nbytes for table, _ in self._waiting) > self._backlog()
 
     def close(self, had: AnswerAt | None) -> None:
-        self._is_closed, self._had = True, had
+        """Keep nothing more; `had` is the answer as of what was put last."""
+        if not self._is_closed:
+            self._is_closed, self._had = True, had
 
     def put(self, rows: pa.Table, number: int) -> None:
         if not rows.num_rows or self._feed.is_aside:

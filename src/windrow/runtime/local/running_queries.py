@@ -9,8 +9,10 @@ from itertools import chain
 import pyarrow as pa
 
 from windrow.catalog import QueryEntry
+from windrow.errors import WindrowError
 from windrow.plan.analysis.relations import streams_of
-from windrow.runtime.health import Failing
+from windrow.plan.nodes import Node
+from windrow.runtime.health import Failing, not_aside, query_aside
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.final_rows import FinalRows
 from windrow.runtime.local.inputs import Inputs
@@ -19,14 +21,14 @@ from windrow.runtime.local.query import LocalQuery
 from windrow.runtime.local.starts import Starts
 from windrow.runtime.lookups.answering import LookedUp, answer_at, newest_answer
 from windrow.runtime.lookups.lookup_query import LookupQuery
-from windrow.runtime.outputs.feed import give_all
+from windrow.runtime.outputs.feed import LOG, described, give_all
 from windrow.runtime.outputs.sinks import receiver_of, sink_form, sink_of
 from windrow.runtime.readers import Reader, Streams, reader_of
 from windrow.runtime.stepping import Passes
 from windrow.runtime.stream_statistics import StreamStatistics
 from windrow.session import Session
 from windrow.sharing.lookups import covered
-from windrow.sharing.starting import PreparedQuery
+from windrow.sharing.starting import PreparedQuery, StartingQuery
 
 MOST_CHANGES, FEWEST_CHANGES = 1_000_000, 1_000  # of a query, for looking at afterwards
 CHANGES_OF_ALL = 10_000_000  # queries
@@ -36,6 +38,7 @@ class RunningQueries:
     def __init__(self, session: Session, dataflow: Dataflow, inputs: Inputs) -> None:
         self.by_name: dict[str, LocalQuery | LookupQuery] = {}  # in lower case
         self._readers: dict[str, Reader] = {}
+        self._aside: dict[str, Failing] = {}
         self._session, self._dataflow, self._inputs = session, dataflow, inputs
         self._lookups = Lookups(dataflow, inputs.dictionary, session)
         self._starts = Starts(session, dataflow, self._lookups)
@@ -44,11 +47,7 @@ class RunningQueries:
     def start(self, entry: QueryEntry) -> None:
         """With the next segment."""
         assert entry.plan is not None, entry
-        start = self._inputs.progress.start_after(streams_of(entry.plan))
-        starting = self._session.starting(entry.name.lower(), entry.plan, start)
-        reader = reader_of(starting.optimized, start)
-        self._starts.add(starting)
-        self._readers[starting.name] = reader
+        starting, reader = self._begin(entry, entry.plan)
         plan, explain = starting.optimized, partial(self._session.explain_query, entry.name, entry.plan)
         if entry.is_on_lookup:
             answers = partial(self._answer_at, starting.name), partial(self._newest_answer, starting.name)
@@ -61,13 +60,47 @@ class RunningQueries:
             receiver = receiver_of(entry.sink, "sink", entry.name)
             query.feed(receiver, sink_of(entry.sink, entry.name), sink_form(entry.sink, plan, query.slide))
 
+    def _begin(self, entry: QueryEntry, plan: Node) -> tuple[StartingQuery, Reader]:
+        start = self._inputs.progress.start_after(streams_of(plan))
+        starting = self._session.starting(entry.name.lower(), plan, start)
+        reader = reader_of(starting.optimized, start)
+        self._starts.add(starting)
+        self._readers[starting.name] = reader
+        return starting, reader
+
     def remove(self, name: str) -> None:
         """If there is one of this name."""
         if self.by_name.pop(name, None) is not None:
-            del self._readers[name]
-            self._dataflow.remove(name)
-            self._lookups.remove(name)
-            self._starts.remove(name)
+            self._aside.pop(name, None)
+            self._end(name)
+
+    def _end(self, name: str) -> None:
+        """Nothing is computed for a query any more."""
+        self._readers.pop(name, None)
+        self._dataflow.remove(name)
+        self._lookups.remove(name)
+        self._starts.remove(name)
+
+    def _set_aside(self, name: str, error: Exception, until: int) -> None:
+        """A query above an operator that has raised; its answers before `until` stand."""
+        query = self.by_name[name]
+        self._end(name)
+        self._aside[name] = query_aside(query.name, self._inputs.clock.now(), described(error))
+        LOG.warning("query %s is set aside: %s", query.name, described(error))
+        if isinstance(query, LocalQuery):
+            query.set_aside(until)
+
+    def resume(self, query: str) -> None:
+        """Take up a query that was set aside, as if it were new: with the rows that come from now on."""
+        entry = self._session.catalog.get(query)
+        if entry is None or entry.name.lower() not in self._aside:
+            raise not_aside(query, [aside.name for aside in self._aside.values()])
+        assert isinstance(entry, QueryEntry) and entry.plan is not None
+        del self._aside[entry.name.lower()]
+        starting, reader = self._begin(entry, entry.plan)
+        running = self.by_name[starting.name]
+        if isinstance(running, LocalQuery):
+            running.resume(reader)
 
     def readers(self) -> list[Reader]:
         """The queries as time sees them; streams that none of them reads are not waited for."""
@@ -89,19 +122,26 @@ class RunningQueries:
         for name, changes in self._dataflow.step(Passes(final.moved.segment, final.received)).items():
             query, reader = self.by_name[name], self._readers[name]
             segment = final.moved.segment(reader.streams, reader.start)
-            if isinstance(query, LocalQuery) and changes is not None and segment is not None:
-                query.take(changes, segment)
+            try:
+                if isinstance(changes, Exception):
+                    raise changes
+                if isinstance(query, LocalQuery) and changes is not None and segment is not None:
+                    query.take(changes, segment)
+            except Exception as error:
+                self._set_aside(name, error, query.watermark if segment is None else segment.begin)
         self._inputs.tables.forget(self.readers(), self._inputs.progress)
         self._lookups.poll()
 
     def deliver(self, now: bool = False) -> None:
         """Hand over what queries have emitted and rows that were not taken; one who fails keeps nobody from theirs."""
         emitting = (query for query in self.by_name.values() if isinstance(query, LocalQuery))
-        give_all(chain(self._inputs.deliver(now), *(query.deliver(now) for query in emitting)))
+        give_all(chain(self._inputs.feeds.deliver(now), *(query.deliver(now) for query in emitting)))
 
     def health(self) -> Iterator[Failing]:
-        """Who does not take what is handed over."""
-        yield from self._inputs.health()
+        """Which queries are set aside, and who does not take what is handed over."""
+        yield from self._aside.values()
+        yield from self._inputs.sources.failures.health()
+        yield from self._inputs.feeds.health()
         for query in self.by_name.values():
             if isinstance(query, LocalQuery):
                 yield from query.health()
@@ -121,11 +161,18 @@ class RunningQueries:
     def as_it_runs(self, name: str) -> PreparedQuery | None:
         return self._starts.query(name)
 
+    def _check_runs(self, name: str) -> None:
+        if name in self._aside:
+            aside = self._aside[name]
+            raise WindrowError(f"{aside.name} is set aside: {aside.message}", aside.hint)
+
     def _answer_at(self, name: str, at: int | None) -> pa.Table:
+        self._check_runs(name)
         query, synopsis = self._starts.looked_up(name)
         return answer_at(query, [synopsis], self.by_name[name].watermark, at)
 
     def _newest_answer(self, name: str) -> pa.Table:
+        self._check_runs(name)
         query, synopsis = self._starts.looked_up(name)
         last_row = self._inputs.progress.last_row_of(self._readers[name].streams)
         return newest_answer(query, [synopsis], self.by_name[name].watermark, last_row)

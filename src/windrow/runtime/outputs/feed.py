@@ -26,6 +26,10 @@ class Receiver:
     stops: bool = False
     most_tries: int | None = None
 
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.what, self.name
+
 
 class Feed:
     def __init__(self, receiver: Receiver, clock: Clock) -> None:
@@ -56,7 +60,7 @@ class Feed:
                 raise
             return False
         if self.tries:
-            LOG.warning("%s of %s works again", self.receiver.what, self.receiver.name)
+            LOG.warning("%s of %s works again", *self.receiver.names)
         self.tries, self.error = 0, None
         return True
 
@@ -68,29 +72,26 @@ class Feed:
         self._next_try = now + pause_after(self.tries)
         first, self.error = self.error is None or str(self.error) != str(error), error
         if self.is_aside:
-            LOG.warning("%s of %s is set aside: %s", self.receiver.what, self.receiver.name, described(error))
+            LOG.warning("%s of %s is set aside: %s", *self.receiver.names, described(error))
         elif first:  # each try would fill the log with the same
-            LOG.warning("%s of %s fails, and is tried again: %s", *_names(self.receiver), described(error))
+            LOG.warning("%s of %s fails, and is tried again: %s", *self.receiver.names, described(error))
 
     def health(self, behind: str) -> Failing | None:
         """What is wrong with it, if something is; `behind` says what it has not had."""
         if self.error is None:
             return None
-        what, name = _names(self.receiver)
+        what, name = self.receiver.names
         if self.is_aside:
             hint = "subscribe again when it is repaired"
             return Failing(what, name, self._since, described(self.error), None, hint)
         return Failing(what, name, self._since, described(self.error), self._next_try, behind)
 
 
-def _names(receiver: Receiver) -> tuple[str, str]:
-    return receiver.what, receiver.name
-
-
 def described(error: BaseException) -> str:
-    """What was raised, in one line."""
+    """What was raised, in one line, with what was noted of it."""
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    notes = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
+    return f"{type(error).__name__}: {text}{notes}" if text else f"{type(error).__name__}{notes}"
 
 
 def give_all(deliveries: Iterable[Callable[[], object]]) -> None:

@@ -112,6 +112,14 @@ def _check_empty(place: str) -> None:
         raise WindrowError(f"{place} has other things in it: {shown}", "choose a folder that is empty, or a new one")
 
 
+def remove_parts(place: str, prefix: str) -> None:
+    """Files of results whose names begin so."""
+    files, root = opened(place)
+    for info in files.get_file_info(pa.fs.FileSelector(root, allow_not_found=True)):
+        if info.base_name.startswith(prefix):
+            files.delete_file(info.path)
+
+
 def parts_in(place: str) -> int:
     """How many files of results a folder has."""
     files, root = opened(place)

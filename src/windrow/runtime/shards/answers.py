@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary
+from windrow.errors import WindrowError
 from windrow.plan.analysis.relations import streams_of
 from windrow.plan.nodes import Node
 from windrow.plan.rewrite import bottom_up
 from windrow.plan.running_nodes import GroupSynopsis
+from windrow.runtime.health import query_aside
 from windrow.runtime.lookups.answering import LookedUp, answer_at, newest_answer
 from windrow.runtime.lookups.maintained import MaintainedSynopsis
 from windrow.runtime.modes import Mode
@@ -101,6 +103,9 @@ class Answers:
             return newest_answer(plan, synopses, self.watermark_of(running.plan), last_row)
 
     def _lookup(self, query: str) -> tuple[RunningQuery, LookedUp]:
+        if (aside := self._plans.aside.get(query.lower())) is not None:
+            failing = query_aside(query, aside.since, aside.message)
+            raise WindrowError(f"{query} is set aside: {failing.message}", failing.hint)
         running = self._plans.planned(query, self._batches.progress)
         assert running.lookup is not None, query
         return running, LookedUp(running.lookup, Dictionary())

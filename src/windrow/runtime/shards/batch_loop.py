@@ -21,7 +21,7 @@ from windrow.runtime.heartbeats import Heartbeats
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.accounting import Accounts
 from windrow.runtime.shards.batch_spec import BatchSpec, FinalRefreshes, plan_to_bytes
-from windrow.runtime.shards.outcome import outcome
+from windrow.runtime.shards.outcome import failed_queries, outcome
 from windrow.runtime.shards.plan_versions import PlanVersions
 from windrow.runtime.shards.running_plan import RunningPlan
 from windrow.runtime.shards.sources.reads import Read, SourcePositions
@@ -45,6 +45,14 @@ class Publisher(Protocol):
     def retry(self) -> None: ...
 
     def needs(self, batch: int) -> bool: ...
+
+
+class Aside(Protocol):
+    """Who knows which queries are set aside."""
+
+    def without(self, spec: BatchSpec, failed: Mapping[str, str]) -> BatchSpec: ...
+
+    def again(self, spec: BatchSpec) -> BatchSpec: ...
 
 
 class BatchLoop:
@@ -73,6 +81,7 @@ class BatchLoop:
         self._is_running = False
         self._may_have_begun = True  # a batch that did not come to its end
         self.accounts = Accounts()
+        self.aside: Aside
         self.last = checkpoint.last_commit()
         readers.resume(self.positions)
 
@@ -183,6 +192,10 @@ class BatchLoop:
         try:
             spec, statements = self._logged(number, delivered) or self._decided(number, delivered)
             everything = job(spec)
+            while failed := failed_queries(everything):  # each time at least one query less
+                with self._lock:
+                    spec = self.aside.without(spec, failed)
+                everything = job(spec)
             reports = [report for report in everything if isinstance(report, ShardReport)]
             with self._lock:
                 positions, garbage = self._readers.done(spec, _unreadable(spec, everything))
@@ -208,7 +221,7 @@ class BatchLoop:
         if spec.delivered != delivered:
             spec = replace(spec, delivered=delivered)
             self._checkpoint.log_batch(spec, self._statements.taken)
-        return spec, self._statements.taken
+        return self.aside.again(spec), self._statements.taken
 
     def _decided(self, number: int, delivered: Mapping[str, int]) -> tuple[BatchSpec, int]:
         """Take the statements that have come, choose what is read, and make the plan of the batch."""

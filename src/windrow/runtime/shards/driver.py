@@ -25,6 +25,7 @@ from windrow.runtime.outputs.sinks import SinkForm, check_sinks
 from windrow.runtime.shards.accounting import sharing
 from windrow.runtime.shards.answers import Answers
 from windrow.runtime.shards.batch_loop import BatchLoop
+from windrow.runtime.shards.feeding.aside_queries import AsideQueries
 from windrow.runtime.shards.feeding.publishing import Publishing
 from windrow.runtime.shards.host import Host
 from windrow.runtime.shards.own_tables import at_its_place
@@ -32,7 +33,16 @@ from windrow.runtime.shards.plan_versions import PlanVersions
 from windrow.runtime.shards.query import ShardedQuery
 from windrow.runtime.shards.reading import readings
 from windrow.runtime.shards.sources.source_readers import SourceReaders
-from windrow.runtime.shards.statement_log import LOGGED, AddOutputMode, EndOfStream, LoggedStatement, StatementLog
+from windrow.runtime.shards.statement_log import (
+    LOGGED,
+    AddOutputMode,
+    EndOfStream,
+    LoggedStatement,
+    OfEngine,
+    ResumeQuery,
+    SetAside,
+    StatementLog,
+)
 from windrow.runtime.shards.status import status
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
 from windrow.runtime.source_failure import SourceFailures
@@ -69,7 +79,6 @@ class Driver:
         self.session = Session(None, self._aggregates(), distribution, self._register, self._as_it_runs)
         self.plans = PlanVersions(self.session, self.checkpoint, self.shards)
         self.statements = StatementLog(self.checkpoint)
-        clock = clock or SystemClock()
         self.publishing = Publishing(self.checkpoint, clock, lambda: self.session.catalog.sink_backlog)
         self.readers = SourceReaders(self.checkpoint, clock, self._host.rows_a_batch, self._host.tasks)
         self.batches = BatchLoop(
@@ -81,8 +90,10 @@ class Driver:
             self._host.is_fed,
             self.publishing,
         )
-        self.answers = Answers(self.session, self.checkpoint, self.plans, self.batches)
         self.queries: dict[str, ShardedQuery | LookupQuery] = {}
+        self.aside = AsideQueries(self.checkpoint, self.plans, self.publishing, self.queries, self._record, clock)
+        self.batches.aside = self.aside
+        self.answers = Answers(self.session, self.checkpoint, self.plans, self.batches)
         self._resume()
 
     def close(self) -> None:
@@ -92,10 +103,10 @@ class Driver:
     def _resume(self) -> None:
         """Go on where the checkpoint is."""
         for number, statement in self.statements.recovered():
-            if not isinstance(statement, EndOfStream | AddOutputMode):
+            if not isinstance(statement, OfEngine):
                 self.session.apply(statement)
             self._apply(statement, number)
-        self.publishing.forget_strangers()
+        self.aside.restore()
         self.batches.resume()
         for name, query in self.queries.items():
             running = self.plans.running(name)
@@ -103,7 +114,8 @@ class Driver:
                 query.plan = running.plan
 
     def _as_it_runs(self, query: str) -> PreparedQuery | None:
-        return self.answers.as_it_runs(query, self.queries[query].plan) if query in self.queries else None
+        runs = query in self.queries and query not in self.plans.aside
+        return self.answers.as_it_runs(query, self.queries[query].plan) if runs else None
 
     def sql(self, text: str) -> list[Result]:
         """Run statements; queries, streams and table changes take effect with the next micro-batch."""
@@ -179,7 +191,7 @@ class Driver:
 
     def health(self) -> list[Failing]:
         """What fails or is set aside, while everything else goes on."""
-        return [*self.readers.failures.health(), *self.publishing.health()]
+        return [*self.aside.health(), *self.readers.failures.health(), *self.publishing.health()]
 
     def sharing(self) -> dict[str, int]:
         """What the queries share: operators and streams, and how many there would be if every query ran alone."""
@@ -215,6 +227,8 @@ class Driver:
             self.batches.end(statement.stream, statement.at)
         elif isinstance(statement, AddOutputMode):
             self.plans.add_form(statement.query, statement.form)
+        elif isinstance(statement, SetAside | ResumeQuery):
+            self.aside.apply(statement, number)
         elif isinstance(statement, Create):
             self._create(statement.entry, number)
         elif isinstance(statement, Drop) and statement.name is not None:

@@ -16,11 +16,16 @@ from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
 
 
 class Emitting(Protocol):
-    """A query, as the log sees it; `key` is the name that the log has for it."""
+    """A query, as the log sees it; `keys` are the names that the log has for it, one after the other."""
 
-    key: str
+    keys: list[str]
     plan: Node
     slide: int | None
+
+
+def addresses_of(record: Commit, query: Emitting, mode: Mode) -> list[Address]:
+    """Where a batch has what a query emitted in a mode."""
+    return [address for key in query.keys for address in record.emitted.get(emitted_name(key, mode), ())]
 
 
 class EmittedLog:
@@ -34,7 +39,7 @@ class EmittedLog:
 
     def emitted_in(self, record: Commit, query: Emitting, mode: Mode) -> Iterator[pa.Table]:
         """What a query emitted in one micro-batch, shard by shard."""
-        return self.tables(record.emitted.get(emitted_name(query.key, mode), ()))
+        return self.tables(addresses_of(record, query, mode))
 
     def side_output(self, kind: str, stream: str) -> pa.Table | None:
         """The rows of a stream that were late or rejected, as far back as commits are kept."""

@@ -117,13 +117,8 @@ class ShardedEngine(Engine):
         """The answer of a query at once, from a synopsis that is maintained for others: any window that it covers."""
         return self._driver.answers.lookup(cql, at)
 
-    def late(self, stream: str) -> pa.Table | None:
-        """Rows that came too late; the newest are kept."""
-        return self._driver.answers.log.side_output("late", self._driver.stream(stream).name)
-
-    def rejected(self, stream: str) -> pa.Table | None:
-        """Rows that could not be taken, with the reason; the newest are kept."""
-        return self._driver.answers.log.side_output("rejected", self._driver.stream(stream).name)
+    def _side_output(self, kind: str, stream: str) -> pa.Table | None:
+        return self._driver.answers.log.side_output(kind, self._driver.stream(stream).name)
 
     def status(self) -> dict[str, Any]:
         """What is running: rows taken, late and rejected of each stream, state, and the last micro-batch."""
@@ -132,6 +127,15 @@ class ShardedEngine(Engine):
     def health(self) -> list[Failing]:
         """What fails or is set aside, while everything else goes on; `status()["failing"]` is the same."""
         return self._driver.health()
+
+    def resume_query(self, name: str) -> None:
+        """Take up a query that was set aside, as if it were new: its windows fill with the rows that come from now on.
+
+        Sinks and subscribers that have its old answer get what brings them to the new one.
+        """
+        with self._driver.lock:
+            self._driver.aside.resume(name)
+        self._loop.wake()
 
     def sharing(self) -> dict[str, int]:
         """What the queries share: operators and streams, and how many there would be if every query ran alone."""

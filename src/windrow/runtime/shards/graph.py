@@ -5,7 +5,7 @@ Every process makes its own graph, with the same names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from windrow.batch import Dictionary
@@ -71,6 +71,16 @@ class Graph:
                     ordered = before or _counts_rows(consumer.plan)
                     found[name] = Source(name, output.start, node.plan, ordered, _streams(node))
         return found
+
+    def queries_above(self, outputs: Collection[str]) -> list[str]:
+        """The keys of queries that need some outputs, directly or through others."""
+        reached = set(outputs)
+        for output in sorted(self.outputs.values(), key=lambda output: output.stage):
+            nodes = (node for node, _ in _with_consumers(output.root))
+            if any(_name(output.start, node) in reached for node in nodes if isinstance(node.plan, Exchange)):
+                reached.add(output.name)
+        found = (self.outputs[name].query for name in reached)
+        return [query.key for query in found if query is not None]
 
     def tables(self, stage: int) -> set[str]:
         """The tables that the stage reads."""

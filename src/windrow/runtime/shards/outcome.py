@@ -10,8 +10,15 @@ from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery
 from windrow.runtime.shards.sources.reads import SourcePositions
 from windrow.runtime.shards.storage.bundles import Address
 from windrow.runtime.shards.storage.checkpoint import Commit
-from windrow.runtime.shards.tasks.messages import ShardReport
+from windrow.runtime.shards.tasks.messages import ReadReport, ShardReport
 from windrow.units import BEGINNING, FOREVER
+
+
+def failed_queries(reports: Sequence[ShardReport | ReadReport]) -> dict[str, str]:
+    """By their keys, with what was raised. Of the first stage that failed: later ones lacked its rows."""
+    failing = [report for report in reports if isinstance(report, ShardReport) and report.failed]
+    first = min((report.stage for report in failing), default=0)
+    return {query: why for report in failing if report.stage == first for query, why in report.failed.items()}
 
 
 def outcome(

@@ -5,7 +5,7 @@ A query that runs keeps its plan from version to version, for as long as the sta
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from windrow.catalog import QueryEntry, StreamEntry, TableEntry
@@ -16,6 +16,7 @@ from windrow.runtime.progress import Progress
 from windrow.runtime.shards.query_plans import QueryPlans
 from windrow.runtime.shards.reading import columns_read
 from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery, query_key
+from windrow.runtime.shards.statement_log import SetAside
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
 from windrow.session import Session
 from windrow.units import BEGINNING, FOREVER
@@ -28,6 +29,7 @@ class PlanVersions:
         self._planner = QueryPlans(session)
         self._created: dict[str, int] = {}  # the numbers of the statements that created the queries
         self._forms: dict[str, tuple[SinkForm, ...]] = {}  # that readers of queries have asked for
+        self.aside: dict[str, SetAside] = {}
         self.current = RunningPlan(0, shards, {}, {}, ())
 
     def resume(self, version: int) -> None:
@@ -41,6 +43,21 @@ class PlanVersions:
 
     def drop(self, query: str) -> None:
         self._forms.pop(query.lower(), None)
+        self.aside.pop(query.lower(), None)
+
+    def set_aside(self, failed: SetAside) -> None:
+        """A query is in no version from the next one on."""
+        self.aside[failed.query] = failed
+
+    def resume_query(self, query: str, statement: int) -> None:
+        """It runs again from the next version on, as another one that the statement created."""
+        self.aside.pop(query.lower(), None)
+        self.create(query, statement)
+
+    def leave_out(self, queries: Collection[str]) -> None:
+        """Make and write a version that is the current one without some queries, by their keys."""
+        left = tuple(query for query in self.current.queries if query.key not in queries)
+        self.current = self._checkpoint.log_plan(replace(self.current, queries=left))
 
     def add_form(self, query: str, form: SinkForm) -> None:
         self._forms[query.lower()] = (*self._forms.get(query.lower(), ()), form)
@@ -82,14 +99,15 @@ class PlanVersions:
         tables = {entry.name.lower(): entry for entry in catalog.entries(TableEntry)}
         queries = self.next_queries(progress, is_fed)
         if (streams, tables, queries) != (self.current.streams, self.current.tables, self.current.queries):
-            self.current = RunningPlan(self.current.version + 1, self.current.shards, streams, tables, queries)
-            self._checkpoint.log_plan(self.current)
+            changed = replace(self.current, streams=streams, tables=tables, queries=queries)
+            self.current = self._checkpoint.log_plan(changed)
 
     def next_queries(self, progress: Progress, is_fed: Callable[[Node], bool]) -> tuple[RunningQuery, ...]:
         """The queries of the next version, as they will run."""
         catalog = self._session.catalog
         known = {running.statement for running in self.current.queries}
-        wanted = (self.planned(entry.name, progress) for entry in catalog.entries(QueryEntry))
+        entries = (entry for entry in catalog.entries(QueryEntry) if entry.name.lower() not in self.aside)
+        wanted = (self.planned(entry.name, progress) for entry in entries)
         fed = [replace(query, forms=self.forms(query)) for query in wanted if is_fed(query.plan)]
         return tuple(self._planner.sharing(fed, new=[query for query in fed if query.statement not in known]))
 

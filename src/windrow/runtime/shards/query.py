@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary, concat, empty, rows_to_arrow
+from windrow.errors import WindrowError
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Limit, Node, Sort
 from windrow.runtime.bounds import with_bounds
@@ -17,7 +18,7 @@ from windrow.runtime.refreshes import refresh_slide
 from windrow.runtime.shards.answers import Answers
 from windrow.runtime.shown_order import in_shown_order
 from windrow.runtime.view import View
-from windrow.units import FOREVER
+from windrow.units import FOREVER, format_timestamp
 
 
 class ShardedQuery(Query):
@@ -27,11 +28,16 @@ class ShardedQuery(Query):
         """`key` is what the log knows the query by."""
         self._answers = answers
         self.name = name
-        self.key = key
         self.plan = plan
         self.slide = refresh_slide(plan)
         self._explain = explain
+        self.keys = [key]  # one that is resumed after it was set aside gets another
+        self.aside: AnswerAt | None = None  # the last good answer, when it is set aside
         self.on_subscribe: Callable[[ShardedQuery, Subscriber], None] | None = None
+
+    @property
+    def key(self) -> str:
+        return self.keys[-1]
 
     @property
     def started(self) -> int | None:
@@ -40,12 +46,17 @@ class ShardedQuery(Query):
 
     @property
     def watermark(self) -> int:
+        if self.aside is not None:
+            return self.aside.instant + 1
         return self._answers.watermark_of(self.plan)
 
     def answer(self, at: int | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
-        shown = self._shown(self.watermark - 1 if at is None else at, isinstance(self.plan, Sort | Limit))
-        return with_bounds(shown, self.plan)
+        instant = self.watermark - 1 if at is None else at
+        if self.aside is not None and instant > self.aside.instant:
+            hint = f"it has answers until {format_timestamp(self.aside.instant)}; engine.health() says why"
+            raise WindrowError(f"{self.name} is set aside", hint)
+        return with_bounds(self._shown(instant, isinstance(self.plan, Sort | Limit)), self.plan)
 
     def latest_answer(self) -> pa.Table:
         """The answer to show: now, or once the sources have ended at the last row's time, before everything expired."""
@@ -87,5 +98,7 @@ class ShardedQuery(Query):
 
     def _stored(self) -> Batch:
         """Of all shards under one dictionary: what takes a row back is found by its codes."""
+        if self.aside is not None:
+            return self.aside.rows
         types = self.plan.schema.types
         return concat([empty(types, Dictionary()), *self._answers.stored(self.name, types)])

@@ -34,8 +34,26 @@ class AddOutputMode:
     form: SinkForm
 
 
-LoggedStatement = Statement | EndOfStream | AddOutputMode
-LOGGED = (Create, Drop, TableChange, Set, EndOfStream, AddOutputMode)
+@dataclass(frozen=True)
+class SetAside:
+    """A query above an operator that has raised: nothing is computed for it until it is resumed."""
+
+    query: str
+    message: str
+    since: int  # by the clock
+    batch: int  # the first without it
+
+
+@dataclass(frozen=True)
+class ResumeQuery:
+    """A query that was set aside starts anew."""
+
+    query: str
+
+
+OfEngine = EndOfStream | AddOutputMode | SetAside | ResumeQuery  # no statements of CQL
+LoggedStatement = Statement | OfEngine
+LOGGED = (Create, Drop, TableChange, Set, EndOfStream, AddOutputMode, SetAside, ResumeQuery)
 
 
 class StatementLog:

@@ -22,9 +22,8 @@ from windrow.runtime.outputs.side_sinks import SIDE_ROWS
 from windrow.runtime.outputs.sink_folders import FILES
 from windrow.runtime.outputs.sinks import Sink, SinkForm, sink_by_batch, write_file
 from windrow.runtime.query import Subscriber
-from windrow.runtime.shards.emitted_log import EmittedLog
+from windrow.runtime.shards.emitted_log import EmittedLog, addresses_of
 from windrow.runtime.shards.query import ShardedQuery
-from windrow.runtime.shards.running_plan import emitted_name
 from windrow.runtime.shards.storage.bundles import writing_shard
 from windrow.runtime.shards.storage.checkpoint import Commit
 from windrow.runtime.shards.storage.sink_records import Position
@@ -46,6 +45,7 @@ class LogFeed:
     form: SinkForm | None = None
     query: ShardedQuery | None = None
     is_durable: bool = True
+    folder: str | None = None  # in which shards write files for it
     waiting: dict[int, int] = field(default_factory=dict)  # bytes of the log that are kept for it, by batch
 
     def needs(self, batch: int) -> bool:
@@ -80,12 +80,12 @@ def file_pieces(log: EmittedLog, query: ShardedQuery, form: SinkForm, connector:
     """Files that shards could not write, under the same names."""
 
     def written(record: Commit) -> None:
-        for address in record.emitted.get(emitted_name(query.key, form.mode), ()):
+        for address in addresses_of(record, query, form.mode):
             name = file_name(connector, record.number, writing_shard(address.bundle))
             for table in log.tables([address]):
                 write_file(table, str(connector.arguments[0]), name, connector.name)
 
-    return lambda record: partial(written, record) if query.key in record.unwritten else None
+    return lambda record: partial(written, record) if {*query.keys} & {*record.unwritten} else None
 
 
 def difference_sink(connector: Connector, name: str) -> Sink:

@@ -8,22 +8,19 @@ those that a shard could not write come from here.
 
 from __future__ import annotations
 
-import hashlib
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
+from itertools import takewhile
 
-import pyarrow as pa
-
-from windrow.batch import Dictionary
-from windrow.batch.transport import from_bytes, to_bytes
 from windrow.catalog import QueryEntry, StreamEntry
 from windrow.clock import Clock
 from windrow.runtime.health import Failing
 from windrow.runtime.outputs.differences import AnswerAt, difference
 from windrow.runtime.outputs.feed import LOG, Feed, give_all
 from windrow.runtime.outputs.side_sinks import side_sinks
-from windrow.runtime.outputs.sink_folders import FILES
+from windrow.runtime.outputs.sink_folders import FILES, remove_parts
 from windrow.runtime.outputs.sinks import receiver_of, sink_by_batch, sink_form
 from windrow.runtime.query import Subscriber
 from windrow.runtime.shards.emitted_log import EmittedLog
@@ -36,13 +33,12 @@ from windrow.runtime.shards.feeding.log_feed import (
     side_pieces,
     subscriber_feed,
 )
+from windrow.runtime.shards.feeding.stored_answers import ASIDE, HAD, StoredAnswers
 from windrow.runtime.shards.query import ShardedQuery
 from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
 from windrow.runtime.shards.storage.collection import SWEPT_EVERY
 from windrow.runtime.shards.storage.sink_records import Position, SinkRecords
-from windrow.runtime.shards.tasks.messages import table_to_bytes
-
-_FILES_OF_FEED = ("answer", "difference")
+from windrow.runtime.shards.tasks.shard_sinks import batch_prefix
 
 
 class Publishing:
@@ -56,6 +52,7 @@ class Publishing:
         self._last = checkpoint.last_commit()
         self._has_given = False  # something that positions are to be saved for
         self._records = SinkRecords(checkpoint.folder, checkpoint.check_owner)
+        self._answers = StoredAnswers(self._records)
         self._stored = self._records.positions()
 
     def add_query(self, entry: QueryEntry, query: ShardedQuery) -> None:
@@ -66,10 +63,12 @@ class Publishing:
         form = sink_form(entry.sink, query.plan, query.slide)
         sink = sink_by_batch(entry.sink, entry.name)
         pieces = query_pieces(self._log, query, form, sink)
+        folder = None
         if entry.sink.name in FILES:
             pieces, sink = file_pieces(self._log, query, form, entry.sink), difference_sink(entry.sink, entry.name)
+            folder = str(entry.sink.arguments[0])
         feed = Feed(receiver_of(entry.sink, "sink", entry.name), self._clock)
-        self._add(LogFeed(query.key, feed, self._begin(query.key), pieces, sink, form, query))
+        self._add(LogFeed(query.key, feed, self._begin(query.key), pieces, sink, form, query, folder=folder))
 
     def add_stream(self, stream: StreamEntry, number: int) -> None:
         """The sinks of its late and rejected rows; `number` is that of the statement that created it."""
@@ -85,11 +84,30 @@ class Publishing:
             gone = [feed for feed in self._feeds if feed.feed.receiver.name.lower() == name.lower()]
             self._feeds = [feed for feed in self._feeds if feed not in gone]
             for feed in gone:
-                self._forget_answer(feed)
+                self._answers.forget(feed.key)
 
-    def forget_strangers(self) -> None:
-        """Remove what was written for those who are not there any more."""
-        self._records.keep_only({_file_of(feed, what) for feed in self._feeds for what in _FILES_OF_FEED})
+    def forget_strangers(self, aside: Iterable[ShardedQuery]) -> None:
+        """Remove what was written for those who are not there any more; `aside` are queries that are set aside."""
+        self._answers.keep_only((feed.key for feed in self._feeds), (query.keys[0] for query in aside))
+
+    def set_aside(self, query: ShardedQuery, batch: int) -> None:
+        """Write down the last good answer; what waits for sinks is all they get until the query is resumed.
+
+        Files that shards have written in the batch that failed are removed: for the query it has not happened.
+        """
+        with self._lock:
+            answer = query.answer_now()
+            self._answers.keep(query.keys[0], ASIDE, answer)
+            for feed in self._feeds:
+                if feed.query is query and feed.position.kept_until is None:
+                    self._close(feed, answer)
+                if feed.query is query and feed.folder is not None:
+                    with suppress(OSError):  # a folder that is gone has no files
+                        remove_parts(feed.folder, batch_prefix(batch))
+
+    def restore_aside(self, query: ShardedQuery) -> None:
+        """Have a query that is set aside know its last good answer."""
+        query.aside = self._answers.read(query.keys[0], ASIDE, query.plan.schema.types)
 
     def _subscribe(self, query: ShardedQuery, subscriber: Subscriber) -> None:
         with self._lock:
@@ -112,8 +130,8 @@ class Publishing:
     @property
     def closed_files(self) -> tuple[str, ...]:
         """Queries whose files shards are not to write: their sinks get the difference when they work again."""
-        feeds = (feed for feed in self._feeds if feed.position.kept_until is not None and feed.query is not None)
-        return tuple(feed.key for feed in feeds)
+        feeds = (feed for feed in self._feeds if feed.position.kept_until is not None)
+        return tuple(feed.query.key for feed in feeds if feed.query is not None)
 
     def needs(self, batch: int) -> bool:
         """Whether somebody has still to get what a batch gave out."""
@@ -147,10 +165,11 @@ class Publishing:
 
     def _deliver(self, feed: LogFeed, now: bool) -> None:
         due = feed.feed.is_due or (now and not feed.feed.is_aside)
-        if due and self._give_owed(feed) and self._give_pending(feed) and feed.position.kept_until is not None:
+        if due and self._give_owed(feed) and self._give_pending(feed) and self._can_reopen(feed):
             self._reopen(feed)
         if feed.position.kept_until is None and sum(feed.waiting.values()) > self._backlog():
-            self._close(feed)
+            self._close(feed, None if feed.query is None else feed.query.answer_now())
+            LOG.warning("%s of %s: more waits than sink_backlog, nothing more is kept", *feed.feed.receiver.names)
         if feed.feed.is_aside:
             feed.waiting.clear()
 
@@ -172,72 +191,50 @@ class Publishing:
             return ()
         if self._last is not None and had == last - 1 and last == self._last.number:
             return (self._last,)
-        return self._recorded(had, last)
+        return takewhile(lambda record: record.number <= last, self._checkpoint.commits(had))
 
-    def _recorded(self, after: int, last: int) -> Iterator[Commit]:
-        for record in self._checkpoint.commits(after):
-            if record.number > last:
-                return
-            yield record
-
-    def _close(self, feed: LogFeed) -> None:
-        """Keep nothing more for a receiver but the answer as it is now."""
-        then = 0
-        if feed.query is not None:
-            answer = feed.query.answer_now()
-            self._records.write(_file_of(feed, "answer"), to_bytes(answer.rows))
-            then = answer.instant
-        feed.position = feed.position._replace(kept_until=self._last_number, then=then)
-        receiver = feed.feed.receiver
-        LOG.warning("%s of %s: more waits than sink_backlog, nothing more is kept", receiver.what, receiver.name)
+    def _close(self, feed: LogFeed, answer: AnswerAt | None) -> None:
+        """Keep nothing more for a receiver but the answer as it is now, if there is one."""
+        if answer is not None:
+            self._answers.keep(feed.key, HAD, answer)
+        feed.position = feed.position._replace(kept_until=self._last_number)
         self._save()
+
+    def _can_reopen(self, feed: LogFeed) -> bool:
+        """Whether there is a batch that it will not get, whose number the difference can have."""
+        is_aside = feed.query is not None and feed.query.aside is not None
+        return feed.position.kept_until is not None and self._last_number > feed.position.had and not is_aside
 
     def _reopen(self, feed: LogFeed) -> None:
         """What a receiver has not had is made up for by the difference, which is written down before it is given."""
-        number = self._last_number
-        owes = None
-        if feed.query is not None and feed.form is not None and number > feed.position.had:
-            table = self._difference(feed, feed.query)
+        number, owes = self._last_number, None
+        if feed.query is None or feed.form is None:
+            LOG.warning("%s of %s has missed batches %s to %s", *feed.feed.receiver.names, feed.position.had, number)
+        else:
+            columns = feed.query.plan.schema
+            had = self._answers.read(feed.key, HAD, columns.types)
+            table = difference(had, feed.query.answer_now(), feed.form, columns, feed.query.slide)
             if table.num_rows:
-                self._records.write(_file_of(feed, "difference"), table_to_bytes(table))
+                self._answers.keep_difference(feed.key, table)
                 owes = number
-        if feed.query is None:
-            receiver, kept = feed.feed.receiver, feed.position.kept_until
-            LOG.warning("%s of %s has missed batches %s to %s", receiver.what, receiver.name, kept, number)
         feed.position = Position(number, owes=owes)
         self._save()
         if self._give_owed(feed):
-            self._forget_answer(feed)
-
-    def _difference(self, feed: LogFeed, query: ShardedQuery) -> pa.Table:
-        assert feed.form is not None
-        content, columns = self._records.read(_file_of(feed, "answer")), query.plan.schema
-        had = AnswerAt(from_bytes(content, columns.types, Dictionary()), feed.position.then)
-        return difference(had, query.answer_now(), feed.form, columns, query.slide)
+            self._answers.forget(feed.key)
 
     def _give_owed(self, feed: LogFeed) -> bool:
         owes = feed.position.owes
         if owes is None or feed.sink is None:
             return True
-        table = pa.ipc.open_stream(self._records.read(_file_of(feed, "difference"))).read_all()
-        if not feed.feed.give(partial(feed.sink, table, owes)):
+        if not feed.feed.give(partial(feed.sink, self._answers.difference(feed.key), owes)):
             return False
         feed.position = feed.position._replace(owes=None)
         return True
-
-    def _forget_answer(self, feed: LogFeed) -> None:
-        for what in _FILES_OF_FEED:
-            self._records.delete(_file_of(feed, what))
 
     def _save(self) -> None:
         durable = (feed for feed in self._feeds if feed.is_durable)
         self._has_given = False
         self._records.save_positions({feed.key: feed.position for feed in durable})
-
-
-def _file_of(feed: LogFeed, what: str) -> str:
-    """Names of queries may be anything, names of files may not."""
-    return f"{hashlib.sha256(feed.key.encode()).hexdigest()[:16]}.{what}"
 
 
 def _behind(feed: LogFeed) -> str:

@@ -150,8 +150,11 @@ class Checkpoint:
     def resumed(self) -> list[tuple[str, int]]:
         return [self._read("resumed", place) for place in self._records.numbers("resumed")]
 
-    def log_plan(self, plan: RunningPlan) -> None:
+    def log_plan(self, plan: RunningPlan) -> RunningPlan:
+        """The plan, under a version that no other has."""
+        plan = replace(plan, version=max(self._records.numbers("plans"), default=0) + 1)
         self._put("plans", plan.version, plan)
+        return plan
 
     def plan(self, version: int) -> RunningPlan:
         plan: RunningPlan = self._read("plans", version)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from windrow.runtime.shards.storage.codec import decoded, encoded
 from windrow.runtime.shards.storage.files.folder import Folder
@@ -13,13 +13,12 @@ from windrow.runtime.shards.storage.records import checked, with_checksum
 class Position(NamedTuple):
     """How far somebody has come in the log.
 
-    `kept_until` is the last batch that is kept for it, when more than the backlog waited; `then` is the instant of the
-    answer as of it. `owes` is the batch of a difference that it has not had yet.
+    `kept_until` is the last batch that is kept for it, when more than the backlog waited, or its query was set aside.
+    `owes` is the batch of a difference that it has not had yet.
     """
 
     had: int
     kept_until: int | None = None
-    then: int = 0
     owes: int | None = None
 
 
@@ -36,18 +35,18 @@ class SinkRecords:
         return {key: Position(*position) for key, position in found.items()}
 
     def save_positions(self, positions: Mapping[str, Position]) -> None:
-        self._write("positions", encoded({key: tuple(position) for key, position in positions.items()}))
+        self._write("positions", {key: tuple(position) for key, position in positions.items()})
 
-    def write(self, name: str, content: bytes) -> None:
+    def write(self, name: str, content: object) -> None:
         """Something that a sink is to get later."""
         self._write(f"sinks/{name}", content)
 
-    def read(self, name: str) -> bytes:
-        return checked(self._folder, f"sinks/{name}")
+    def read(self, name: str) -> Any:
+        return decoded(checked(self._folder, f"sinks/{name}"))
 
-    def _write(self, name: str, content: bytes) -> None:
+    def _write(self, name: str, content: object) -> None:
         self._check()
-        self._folder.write(name, with_checksum(content))
+        self._folder.write(name, with_checksum(encoded(content)))
 
     def delete(self, name: str) -> None:
         self._folder.delete(f"sinks/{name}")

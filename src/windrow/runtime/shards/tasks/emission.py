@@ -9,6 +9,7 @@ import pyarrow as pa
 from windrow.batch import Batch, Segment, changelog_to_arrow, empty
 from windrow.runtime.advance import Advance
 from windrow.runtime.modes import Mode, rows_in_mode
+from windrow.runtime.outputs.feed import described
 from windrow.runtime.outputs.sink_folders import FILES
 from windrow.runtime.refreshes import answers_at_refreshes, refreshes_to_arrow
 from windrow.runtime.shards.batch_spec import BatchSpec
@@ -39,6 +40,7 @@ class Emission:
         self._moved = moved
         self._is_quiet = is_quiet
         self.unwritten: list[str] = []  # queries whose files could not be written
+        self.failed: dict[str, str] = {}  # queries whose results could not be put into their forms
 
     def emitted(self, results: Mapping[str, Batch]) -> dict[str, bytes]:
         """Take the results of queries into their answers; what goes to the log, and file sinks are written."""
@@ -52,7 +54,11 @@ class Emission:
             answer = self._state.answers[query.key]
             answer.put(changes)
             segment = self._moved.segment(query.reader.streams, query.start)
-            tables = self._tables(query, changes, answer, like, segment)
+            try:
+                tables = self._tables(query, changes, answer, like, segment)
+            except Exception as error:
+                self.failed[query.key] = described(error)
+                continue
             for mode, table in tables.items():
                 if table.num_rows:
                     contents[emitted_name(query.key, mode)] = messages.table_to_bytes(table)

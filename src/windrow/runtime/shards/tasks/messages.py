@@ -41,6 +41,7 @@ class ExchangedRows:
     rows: Mapping[str, bytes] = field(default_factory=dict)
     intake: Mapping[str, IntakeReport] = field(default_factory=dict)
     side_outputs: Sequence[tuple[str, str, bytes]] = ()  # stream, late or rejected, an Arrow table
+    failed: Mapping[str, str] = field(default_factory=dict)  # outputs that could not be computed, and what was raised
 
 
 class FailedCalls(NamedTuple):
@@ -86,6 +87,7 @@ class ShardReport:
     live: int = 0  # rows of state and of answers that time may still change
     failures: Mapping[str, FailedCalls] = field(default_factory=dict)  # of aggregates of the user's own
     unwritten: Sequence[str] = ()  # queries whose files could not be written
+    failed: Mapping[str, str] = field(default_factory=dict)  # queries that could not be computed; nothing was saved
 
 
 def message(slot: int, stage: int, body: ExchangedRows) -> Message:

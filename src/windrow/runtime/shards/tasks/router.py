@@ -21,6 +21,7 @@ from windrow.physical.expressions import ExpressionCompiler
 from windrow.plan.nodes import Stream
 from windrow.runtime.intake import Intake
 from windrow.runtime.intake.side_output import SideOutput
+from windrow.runtime.outputs.feed import described
 from windrow.runtime.progress import IntakeReport
 from windrow.runtime.shards.batch_spec import BatchSpec, plan_from_bytes
 from windrow.runtime.shards.graph import Graph, Output
@@ -84,6 +85,7 @@ class _Router:
         self._slots = messages.slots(self._plan.shards)
         self._intake: dict[str, IntakeReport] = {}
         self._side_outputs: list[tuple[str, str, bytes]] = []
+        self._failed: dict[str, str] = {}
         self._unreadable: dict[int, str] = {}
 
     def read(self, number: int) -> Iterator[pa.RecordBatch]:
@@ -122,7 +124,8 @@ class _Router:
     def finished(self) -> Iterator[pa.RecordBatch]:
         """What every shard has to know."""
         plain = ExchangedRows(intake=self._intake)
-        with_side_outputs = ExchangedRows(intake=self._intake, side_outputs=tuple(self._side_outputs))
+        sides = tuple(self._side_outputs)
+        with_side_outputs = ExchangedRows(intake=self._intake, side_outputs=sides, failed=self._failed)
         last = [
             messages.message(slot, stage, with_side_outputs if (shard, stage) == (0, 1) else plain)
             for stage in range(1, self._plan.stages + 1)
@@ -139,7 +142,10 @@ class _Router:
             if not _reads(output, name):
                 continue
             wanted = rows if output.start == BEGINNING else rows.take(rows.ts >= output.start)
-            self._spread(output, StageRun({name: wanted}, self._dictionary, _all_time).of(output), bound)
+            try:
+                self._spread(output, StageRun({name: wanted}, self._dictionary, _all_time).of(output), bound)
+            except Exception as error:
+                self._failed[output.name] = described(error)
             if closings is not None:
                 self._spread_closings(output, closings, bound)
         sent = [

@@ -23,6 +23,7 @@ from windrow.plan.running_nodes import below_exchange
 from windrow.runtime.advance import Advance, advance
 from windrow.runtime.intake import contradiction
 from windrow.runtime.intake.side_output import SideOutput
+from windrow.runtime.outputs.feed import described
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.graph import Source
 from windrow.runtime.shards.own_tables import at_its_place
@@ -62,6 +63,7 @@ class _Step:
         self._token = uuid.uuid4().hex
         self._state = state_of(spec, stage, shard)
         self._rejected: dict[str, SideOutput] = {}
+        self._failed: dict[str, str] = {}  # outputs, and what was raised
 
     def run(self, received: Sequence[ExchangedRows]) -> Iterator[Message]:
         """Take rows in, step through what has become final, write state and what comes out, and report."""
@@ -69,15 +71,40 @@ class _Step:
         moved = advance(self._spec.progress.with_intake(part.intake for part in received), self._spec.plan.readers)
         results: dict[str, Batch] = {}
         run: StageRun | None = None
+        self._failed |= {name: why for part in received for name, why in part.failed.items()}
         if moved.has_moved:
             results, run = self._computed(moved)
         yield from self._sent(results)
         is_quiet = not any(part.rows for part in received)
         emission = Emission(self._spec, self._state, self._stage, self._shard.number, moved, is_quiet)
-        emitted = write_bundle(self._spec.folder, f"changes/{self._named()}", emission.emitted(results))
-        report = self._saved(moved, run, emitted, self._side_outputs(received))
-        report = replace(report, unwritten=emission.unwritten)
+        contents = emission.emitted(results)
+        if self._failed or emission.failed:
+            report = self._failing(moved, emission.failed)
+        else:
+            emitted = write_bundle(self._spec.folder, f"changes/{self._named()}", contents)
+            report = self._saved(moved, run, emitted, self._side_outputs(received))
+            report = replace(report, unwritten=emission.unwritten)
         yield messages.report_message(messages.slots(self._shard.count)[self._shard.number], report)
+
+    def _failing(self, moved: Advance, failed: Mapping[str, str]) -> ShardReport:
+        """Which queries are above operators that have raised; what these have made of the state is forgotten."""
+        above = (
+            (query, why) for output, why in self._failed.items() for query in self._state.graph.queries_above([output])
+        )
+        return ShardReport(
+            stage=self._stage,
+            shard=self._shard.number,
+            token=self._token,
+            manifest=("", 0),
+            garbage=(),
+            emitted={},
+            side_outputs={},
+            progress=moved.after,
+            metrics=(),
+            last_changes={},
+            state_bytes=0,
+            failed={**failed, **dict(above)},
+        )
 
     def _saved(
         self,
@@ -140,7 +167,12 @@ class _Step:
             inputs[name] = self._final(source, segment.end)
         tables = {name: store.size for name, store in state.tables.items()}
         run = StageRun(inputs, state.dictionary, moved.segment, state.tables, self._shard)
-        results = {output.name: run.of(output) for output in state.graph.at_stage(self._stage)}
+        results: dict[str, Batch] = {}
+        for output in state.graph.at_stage(self._stage):
+            try:
+                results[output.name] = run.of(output)
+            except Exception as error:
+                self._failed[output.name] = described(error)
         for name, store in state.tables.items():
             store.forget(slowest_reader(name, self._spec.plan.readers, moved.after))
             state.tables_changed += store.size != tables[name]

@@ -24,4 +24,9 @@ def write_sink(sink: Connector, table: pa.Table, batch: int, shard: int) -> bool
 
 def file_name(sink: Connector, batch: int, shard: int) -> str:
     """Of what a query emitted in a batch on a shard."""
-    return f"part-{batch:09}-{shard:03}.{sink.name}"
+    return f"{batch_prefix(batch)}{shard:03}.{sink.name}"
+
+
+def batch_prefix(batch: int) -> str:
+    """What all files of a batch begin with."""
+    return f"part-{batch:09}-"
