@@ -226,3 +226,30 @@ def test_rows_come_from_rate_and_socket(spark: SparkSession) -> None:
         (counted,) = engine["counted"].answer().to_pylist()
         assert (counted["first"], counted["n"] > 0) == (0, True)
         engine.close()
+
+
+def test_a_socket_that_nobody_listens_to_stops_nobody_else(spark: SparkSession, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    engine = windrow.connect(spark=spark, checkpoint=str(tmp_path), shards=2)
+    engine.sql(f"""
+        {STREAM} CREATE QUERY q AS SELECT k FROM s [RANGE 1 HOUR];
+        CREATE STREAM w (value STRING) FROM socket('127.0.0.1', {port}) ARRIVAL;
+        CREATE QUERY words AS SELECT value FROM w [RANGE UNBOUNDED]
+    """)
+    engine.start()
+    engine.push("s", rows(1, 2))
+    until = time.monotonic() + 120
+    while not engine.health() or engine["q"].answer().num_rows == 0:
+        assert not engine.wait(0.1) and time.monotonic() < until
+    (failing,) = engine.health()
+    assert (failing.what, failing.name) == ("source", "w")
+    assert failing.next_try is not None and failing.next_try > failing.since
+    with socket.create_server(("127.0.0.1", port)) as server:
+        threading.Thread(target=lambda: server.accept()[0].sendall(b"a\nb\n"), daemon=True).start()
+        while engine.status()["streams"]["w"]["rows"] < 2:
+            assert not engine.wait(0.1) and time.monotonic() < until
+    engine.push("s", rows(3, 4))
+    engine.step()
+    assert engine["q"].answer().num_rows == 3
+    engine.close()
