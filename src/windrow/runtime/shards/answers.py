@@ -19,7 +19,7 @@ from windrow.runtime.lookups.maintained import MaintainedSynopsis
 from windrow.runtime.modes import Mode
 from windrow.runtime.shards.batch_loop import BatchLoop
 from windrow.runtime.shards.batch_spec import ShardVersion
-from windrow.runtime.shards.emitted_log import EmittedLog, Emitting
+from windrow.runtime.shards.feeding.emitted_log import EmittedLog, Emitting
 from windrow.runtime.shards.plan_versions import PlanVersions
 from windrow.runtime.shards.running_plan import RunningQuery
 from windrow.runtime.shards.shard_synopses import ShardSynopses

@@ -22,7 +22,7 @@ from windrow.runtime.outputs.side_sinks import SIDE_ROWS
 from windrow.runtime.outputs.sink_folders import FILES
 from windrow.runtime.outputs.sinks import Sink, SinkForm, sink_by_batch, write_file
 from windrow.runtime.query import Subscriber
-from windrow.runtime.shards.emitted_log import EmittedLog, addresses_of
+from windrow.runtime.shards.feeding.emitted_log import EmittedLog, addresses_of
 from windrow.runtime.shards.query import ShardedQuery
 from windrow.runtime.shards.storage.bundles import writing_shard
 from windrow.runtime.shards.storage.checkpoint import Commit

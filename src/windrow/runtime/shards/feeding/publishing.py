@@ -23,7 +23,7 @@ from windrow.runtime.outputs.side_sinks import side_sinks
 from windrow.runtime.outputs.sink_folders import FILES, remove_parts
 from windrow.runtime.outputs.sinks import receiver_of, sink_by_batch, sink_form
 from windrow.runtime.query import Subscriber
-from windrow.runtime.shards.emitted_log import EmittedLog
+from windrow.runtime.shards.feeding.emitted_log import EmittedLog
 from windrow.runtime.shards.feeding.log_feed import (
     LogFeed,
     difference_sink,
