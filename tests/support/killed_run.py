@@ -82,7 +82,7 @@ class Scripted(SparkEngine):
         self._unscripted = self._driver.batches.micro_batch
         self._driver.batches.micro_batch = self._scripted  # type: ignore[method-assign]
 
-    def _scripted(self, job: Job, delivered: Mapping[str, int]) -> None:
+    def _scripted(self, job: Job, delivered: Mapping[str, int] | None = None) -> None:
         batches = self._driver.batches
         number = 0 if batches.last is None else batches.last.number + 1
         if batches.begun is None and number < BATCHES:
