@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from windrow.catalog import (
@@ -21,12 +21,12 @@ from windrow.plan.functions import scalar_names
 Listing: TypeAlias = tuple[tuple[str, ...], Sequence[tuple[str, ...]]]
 
 
-def _show_streams(catalog: Catalog) -> Listing:
+def _show_streams(catalog: Catalog, holding: Mapping[str, str]) -> Listing:
     rows = [
-        (s.name, s.timestamp or "arrival", s.connector.name if s.connector else "")
+        (s.name, s.timestamp or "arrival", s.connector.name if s.connector else "", holding.get(s.name.lower(), ""))
         for s in catalog.entries(StreamEntry)
     ]
-    return ("stream", "time", "source"), rows
+    return ("stream", "time", "source", "holds"), rows
 
 
 def _show_tables(catalog: Catalog) -> Listing:
@@ -58,7 +58,6 @@ def _show_settings(catalog: Catalog) -> Listing:
 
 
 _SHOWN: dict[str, Callable[[Catalog], Listing]] = {
-    "streams": _show_streams,
     "tables": _show_tables,
     "windows": _show_windows,
     "queries": _show_queries,
@@ -67,9 +66,9 @@ _SHOWN: dict[str, Callable[[Catalog], Listing]] = {
 }
 
 
-def listing(what: str, catalog: Catalog) -> Listing:
-    """What SHOW gives: the names of columns, and rows."""
-    return _SHOWN[what](catalog)
+def listing(what: str, catalog: Catalog, holding: Mapping[str, str]) -> Listing:
+    """What SHOW gives: the names of columns, and rows; `holding` says of streams who waits for them."""
+    return _show_streams(catalog, holding) if what == "streams" else _SHOWN[what](catalog)
 
 
 def description(entry: Entry) -> Listing:

@@ -5,7 +5,7 @@ It plans and keeps names; running queries is the matter of a runtime, which gets
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,6 +100,7 @@ class Session:
         self._planned_queries: dict[str, PreparedQuery] = {}
         self._optimized: dict[tuple[Node, bool, int], Optimized] = {}
         self._on_register = on_register
+        self.holding: Callable[[], Mapping[str, str]] = dict  # by a runtime: who waits for streams, and what to do
         for aggregate in aggregates:
             self._know(_with_a_free_name(aggregate))
         self._bind_stored()
@@ -200,7 +201,7 @@ class Session:
         return Result(statement, f"{statement.name} is {statement.value}")
 
     def _show(self, statement: Show) -> Result:
-        columns, rows = listing(statement.what, self.catalog)
+        columns, rows = listing(statement.what, self.catalog, self.holding())
         return Result(statement, f"{statement.what}: {len(rows)}", columns, tuple(rows))
 
     def _describe(self, statement: Describe) -> Result:

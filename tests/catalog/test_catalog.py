@@ -31,7 +31,8 @@ from windrow.types import DOUBLE
 STATEMENTS = [
     "CREATE STREAM s (ts TIMESTAMP, k STRING, v DECIMAL(20, 5) NOT NULL, life INTERVAL) "
     "FROM generator('ticks', rate => 250, share => 0.25, mark => X'00ff', on => TRUE, none => NULL) "
-    "TIMESTAMP BY ts, k SLACK 2 SECONDS LIFETIME BY life HEARTBEAT 5 SECONDS PUNCTUATION WHERE v < 0 BY k",
+    "TIMESTAMP BY ts, k SLACK 2 SECONDS LIFETIME BY life HEARTBEAT 5 SECONDS "
+    "IDLE AFTER 1 MINUTE AHEAD 1 DAY PUNCTUATION WHERE v < 0 BY k",
     "CREATE STREAM arrivals (k STRING) ARRIVAL",
     "CREATE TABLE t (k STRING, name STRING, since TIMESTAMP, PRIMARY KEY (k)) NON RETROACTIVE "
     "FROM csv('folder') EFFECTIVE BY since",

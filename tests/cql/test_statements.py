@@ -15,7 +15,7 @@ from windrow.plan.nodes import GroupBy
 from windrow.plan.printer import query_text
 from windrow.session import Result, Session
 from windrow.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, INTERVAL, STRING, TIMESTAMP
-from windrow.units import HOUR, MINUTE, SECOND, parse_timestamp
+from windrow.units import HOUR, MAX_DURATION, MINUTE, SECOND, parse_timestamp
 
 STAGE = """
 CREATE STREAM s (ts TIMESTAMP, k STRING, v DOUBLE, life INTERVAL)
@@ -81,6 +81,23 @@ def test_clauses_of_create_stream_come_in_any_order_and_case(clauses: str) -> No
     assert isinstance(statement.entry, StreamEntry)
     entry = statement.entry
     assert (entry.timestamp, entry.lifetime, entry.slack, entry.heartbeat) == ("ts", "life", 5 * SECOND, MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "expected"),
+    [
+        ("", (None, None, None)),
+        ("IDLE AFTER 5 SECONDS", (5 * SECOND, None, None)),
+        ("ahead 1 minute idle after '5 seconds'", (5 * SECOND, MINUTE, None)),
+        ("AHEAD 1 MINUTE OF NEWEST AHEAD UNLIMITED", (None, MAX_DURATION, MINUTE)),
+    ],
+)
+def test_how_silence_and_times_ahead_are_declared(clauses: str, expected: tuple[int | None, ...]) -> None:
+    statement = only(Session(), f"CREATE STREAM s (ts TIMESTAMP) TIMESTAMP BY ts {clauses}").statement
+
+    assert isinstance(statement, Create) and isinstance(statement.entry, StreamEntry)
+    entry = statement.entry
+    assert (entry.idle_after, entry.ahead, entry.ahead_of_newest) == expected
 
 
 def test_create_table(session: Session) -> None:
@@ -183,8 +200,8 @@ def test_what_is_used_is_kept_until_its_users_are_dropped(session: Session) -> N
 def test_show_streams(session: Session) -> None:
     result = only(session, "SHOW STREAMS")
 
-    assert result.columns == ("stream", "time", "source")
-    assert result.rows == (("s", "ts", "parquet"), ("arrivals", "arrival", ""))
+    assert result.columns == ("stream", "time", "source", "holds")
+    assert result.rows == (("s", "ts", "parquet", ""), ("arrivals", "arrival", "", ""))
 
 
 def test_show_tables(session: Session) -> None:

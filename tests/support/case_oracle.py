@@ -20,7 +20,7 @@ from windrow.catalog import StreamEntry
 from windrow.types import Type
 
 _PLACE = pa.field("place", pa.int64())
-_CLAUSES = ("SLACK", "LIFETIME", "HEARTBEAT", "PUNCTUATION", "TIMESTAMP", "ARRIVAL")
+_CLAUSES = ("SLACK", "LIFETIME", "HEARTBEAT", "IDLE", "AHEAD", "PUNCTUATION", "TIMESTAMP", "ARRIVAL")
 
 
 @dataclass(frozen=True)

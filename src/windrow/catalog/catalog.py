@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TypeVar
 
 from windrow.catalog.codec import decode, encode
 from windrow.catalog.entries import Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
 from windrow.catalog.journal import Journal, Record
-from windrow.catalog.settings import SETTINGS, UNLIMITED
+from windrow.catalog.settings import SETTINGS
 from windrow.catalog.statistics import MeasuredStatistics
 from windrow.errors import CatalogError, WindrowError
 from windrow.plan.user_aggregate import UserAggregate
-from windrow.units import parse_size
 
 Kind = TypeVar("Kind", StreamEntry, TableEntry, WindowEntry, QueryEntry)
 _COMPACT_ABOVE = 1_000  # records; below that a rewrite saves nothing
@@ -81,16 +79,17 @@ class Catalog:
     @property
     def synopsis_memory(self) -> float:
         """In bytes."""
-        return self._size("synopsis_memory")
+        return SETTINGS["synopsis_memory"].amount(self._settings["synopsis_memory"])
 
     @property
     def sink_backlog(self) -> float:
         """In bytes."""
-        return self._size("sink_backlog")
+        return SETTINGS["sink_backlog"].amount(self._settings["sink_backlog"])
 
-    def _size(self, setting: str) -> float:
-        size = self._settings[setting]
-        return math.inf if size == UNLIMITED else parse_size(size)
+    @property
+    def waiting_limit(self) -> float:
+        """In rows."""
+        return SETTINGS["waiting_limit"].amount(self._settings["waiting_limit"])
 
     def set(self, name: str, value: str) -> None:
         self._settings[name] = value

@@ -65,6 +65,9 @@ class StreamEntry:
     slack: Duration = NO_TIME
     lifetime: str | None = None
     heartbeat: Duration | None = None
+    idle_after: Duration | None = None
+    ahead: Duration | None = None  # of arrival; MAX_DURATION when all is believed, None when nothing is declared
+    ahead_of_newest: Duration | None = None
     punctuations: tuple[Punctuation, ...] = ()
     late_sink: Connector | None = None
     rejected_sink: Connector | None = None

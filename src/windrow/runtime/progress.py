@@ -79,6 +79,7 @@ class StreamProgress:
     at_least: int = BEGINNING
     ends_at: int | None = None
     final: int = BEGINNING  # the watermark as of the last advance: rows before it are late
+    is_idle: bool = False  # it was silent for as long as it may be, and is passed by
 
     @property
     def has_ended(self) -> bool:
@@ -90,6 +91,13 @@ class StreamProgress:
             return FOREVER
         seen = self.intake.newest > BEGINNING
         return max(self.at_least, self.intake.promised, self.intake.newest - self.slack if seen else BEGINNING)
+
+
+def _passing(stream: StreamProgress) -> int:
+    """How far a stream takes an idle one along: not for ever, when it has ended."""
+    if not stream.has_ended:
+        return stream.watermark
+    return stream.intake.newest + 1 if stream.intake.newest > BEGINNING else BEGINNING
 
 
 def stream_status(stream: StreamProgress, **more: Any) -> dict[str, Any]:
@@ -168,6 +176,17 @@ class Progress:
         }
         return replace(self, streams=streams)
 
+    def with_idle(self, names: Collection[str]) -> Progress:
+        """These streams are idle, and no others."""
+        streams = {name: replace(stream, is_idle=name in names) for name, stream in self.streams.items()}
+        return replace(self, streams=streams)
+
+    def _passed_by(self, name: str, readers: Iterable[Reader]) -> int:
+        """How far the queries that read an idle stream are on all of their other streams, the furthest of them."""
+        others = ([self.streams[other] for other in reader.streams] for reader in readers if name in reader.streams)
+        moving = ([stream for stream in of if not stream.is_idle] for of in others)
+        return max((min(map(_passing, of)) for of in moving if of), default=int(BEGINNING))
+
     def ending(self, ends: Mapping[str, int]) -> Progress:
         """How much there is of the sources of these streams."""
         streams = {
@@ -180,15 +199,17 @@ class Progress:
         streams = dict(self.streams)
         for part in reports:
             for name, brought in part.items():
-                streams[name] = replace(streams[name], intake=streams[name].intake + brought)
+                silent = streams[name].is_idle and not brought.arrived
+                streams[name] = replace(streams[name], intake=streams[name].intake + brought, is_idle=silent)
         return replace(self, streams=streams)
 
     def advanced(self, readers: Collection[Reader]) -> Progress:
-        """Every stream's watermark becomes final."""
+        """Every stream's watermark becomes final; that of an idle stream moves on with those that pass it."""
         streams = dict(self.streams)
         for name, stream in self.streams.items():
-            if stream.watermark > stream.final:
-                streams[name] = replace(stream, final=stream.watermark)
+            reached = max(stream.watermark, self._passed_by(name, readers)) if stream.is_idle else stream.watermark
+            if reached > stream.final:
+                streams[name] = replace(stream, final=reached)
         after = replace(self, streams=streams)
         used = frozenset[str]().union(*(reader.streams for reader in readers))
         finals = [streams[name].final for name in used]

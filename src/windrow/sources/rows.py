@@ -17,6 +17,7 @@ from windrow.sources.declared_columns import declared_columns
 
 CHUNK = 100_000  # rows read at a time
 _SHOWN = 60  # characters of something that is no row
+REASON = "_reason"  # the column of late and rejected rows that says why; they may be pushed again as they are
 UNPARSABLE = "_unparsable"  # the column in which readers hand over lines that they could not read
 
 
@@ -87,9 +88,11 @@ def renamed(row: Mapping[str, Any], declared: Sequence[str]) -> dict[str, Any]:
 
 def _with_declared(table: pa.Table, stream: str, declared: Sequence[str]) -> pa.Table:
     found = declared_columns(table.column_names, declared)
-    unknown = [name for name in found.others if name != UNPARSABLE]
+    unknown = [name for name in found.others if name not in (UNPARSABLE, REASON)]
     if unknown:
         raise WindrowError(f"{stream} has no column {unknown[0]}", nearest(unknown[0], declared, "columns"))
+    if REASON in found.others:
+        table = table.drop_columns([REASON])
     declared_as = {given: name for name, given in found.names.items()}
     return table.rename_columns([declared_as.get(name, name) for name in table.column_names])
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
+import numpy as np
+
 from windrow.batch.batch import Batch, concat
 from windrow.batch.consolidation import closed_by_negatives
 from windrow.state.snapshot import Piece, Snapshot, restored_batches, snapshot_batches
@@ -49,6 +51,9 @@ class Batches:
 
 class PendingRows(Batches):
     """Rows that are not final yet, in any order."""
+
+    def count_before(self, time: int) -> int:
+        return sum(int(np.count_nonzero(rows.ts < time)) for rows in self._batches.values())
 
     def pop_before(self, time: int, like: Batch) -> Batch:
         """The rows with ts < time leave."""

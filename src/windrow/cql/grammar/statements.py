@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -22,6 +24,7 @@ from windrow.cql.syntax import (
     ShowSyntax,
 )
 from windrow.errors import CqlSyntaxError, nearest
+from windrow.units import MAX_DURATION
 
 KINDS = ("STREAM", "TABLE", "WINDOW", "QUERY")
 PLURALS = ("STREAMS", "TABLES", "WINDOWS", "QUERIES", "FUNCTIONS", "SETTINGS")
@@ -29,6 +32,7 @@ FORMS = ("TREE", "JSON", "PICTURE")
 _REFRESHES = (("EXACT",), ("BEST", "EFFORT"), ("ON", "LOOKUP"))
 _STREAM_CLAUSES = (
     *("TIMESTAMP BY", "ARRIVAL", "SLACK", "LIFETIME BY", "HEARTBEAT", "PUNCTUATION", "FROM"),
+    *("IDLE AFTER", "AHEAD"),
     *("LATE INTO", "REJECTED INTO"),
 )
 STATEMENTS = ("CREATE", "DROP", "SELECT", "INSERT", "UPDATE", "DELETE", "SHOW", "DESCRIBE", "EXPLAIN", "SET", "WITH")
@@ -76,30 +80,49 @@ class StatementGrammar(ChangeGrammar):
         node.set("primary_key", self._primary_key)
         if self._match(TokenType.FROM):
             node.set("connector", self._connector("a source"))
+        clauses: dict[str, Callable[[], tuple[str, object]]] = {
+            "TIMESTAMP": self._times,
+            "ARRIVAL": lambda: ("arrival", True),
+            "SLACK": lambda: ("slack", self._pause("SLACK")),
+            "LIFETIME": self._lifetime,
+            "HEARTBEAT": lambda: ("heartbeat", self._silence("HEARTBEAT")),
+            "IDLE": self._idle,
+            "AHEAD": self._ahead,
+            "LATE": lambda: ("late_sink", self._side_sink("LATE")),
+            "REJECTED": lambda: ("rejected_sink", self._side_sink("REJECTED")),
+        }
         while self._curr:
             word = self._curr
-            if self.word("TIMESTAMP"):
-                self.expect("BY", "TIMESTAMP", "TIMESTAMP BY column")
-                self._once(node, "timestamp", self.listed(lambda: self.name("a column")), word)
-            elif self.word("ARRIVAL"):
-                self._once(node, "arrival", True, word)
-            elif self.word("SLACK"):
-                self._once(node, "slack", self._pause("SLACK"), word)
-            elif self.word("LIFETIME"):
-                self.expect("BY", "LIFETIME", "LIFETIME BY column")
-                self._once(node, "lifetime", self.name("a column"), word)
-            elif self.word("HEARTBEAT"):
-                self._once(node, "heartbeat", self._heartbeat(), word)
-            elif self.word("PUNCTUATION"):
+            if self.word("PUNCTUATION"):
                 node.append("punctuations", self._punctuation(word))
-            elif self.word("LATE"):
-                self._once(node, "late_sink", self._side_sink("LATE"), word)
-            elif self.word("REJECTED"):
-                self._once(node, "rejected_sink", self._side_sink("REJECTED"), word)
+            elif (read := clauses.get(word.text.upper())) is not None and self.word(word.text.upper()):
+                self._once(node, *read(), word)
             else:
                 hint = nearest(word.text, _STREAM_CLAUSES, "clauses")
                 self.fail(f"{self.present} is not a clause of CREATE STREAM", hint)
         return node
+
+    def _times(self) -> tuple[str, object]:
+        self.expect("BY", "TIMESTAMP", "TIMESTAMP BY column")
+        return "timestamp", self.listed(lambda: self.name("a column"))
+
+    def _lifetime(self) -> tuple[str, object]:
+        self.expect("BY", "LIFETIME", "LIFETIME BY column")
+        return "lifetime", self.name("a column")
+
+    def _idle(self) -> tuple[str, object]:
+        self.expect("AFTER", "IDLE", "IDLE AFTER 5 MINUTES")
+        return "idle_after", self._silence("IDLE AFTER")
+
+    def _ahead(self) -> tuple[str, object]:
+        """`AHEAD interval`, of arrival, `AHEAD interval OF NEWEST`, or `AHEAD UNLIMITED`."""
+        if self.word("UNLIMITED"):
+            return "ahead", MAX_DURATION
+        length = self._pause("AHEAD")
+        if not self.word("OF"):
+            return "ahead", length
+        self.expect("NEWEST", "AHEAD ... OF", "AHEAD 1 HOUR OF NEWEST")
+        return "ahead_of_newest", length
 
     def _side_sink(self, which: str) -> ConnectorSyntax:
         self.expect("INTO", which, f"{which} INTO json('folder')")
@@ -112,11 +135,11 @@ class StatementGrammar(ChangeGrammar):
             raise CqlSyntaxError(f"{after} is not negative", self._since(first), "write it without the sign")
         return length
 
-    def _heartbeat(self) -> int:
+    def _silence(self, after: str) -> int:
         first = self._curr
-        length = self._pause("HEARTBEAT")
+        length = self._pause(after)
         if length == 0:
-            raise CqlSyntaxError("HEARTBEAT is longer than zero", self._since(first), "leave it out to have none")
+            raise CqlSyntaxError(f"{after} is longer than zero", self._since(first), "leave it out to have none")
         return length
 
     def _punctuation(self, first: Token) -> PunctuationSyntax:

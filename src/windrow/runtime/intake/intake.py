@@ -32,10 +32,11 @@ from windrow.batch.arrays import Int64s
 from windrow.batch.row_order import in_row_order
 from windrow.catalog import StreamEntry
 from windrow.errors import WindrowError
+from windrow.runtime.intake.ahead import too_far
 from windrow.runtime.intake.punctuation_rows import punctuation_rows
 from windrow.runtime.intake.side_output import SideOutput
 from windrow.runtime.intake.typed_rows import absent_columns, cast, typed_rows
-from windrow.runtime.progress import IntakeReport, Occurrences, contradicted
+from windrow.runtime.progress import IntakeReport, Occurrences, StreamProgress, contradicted
 from windrow.state.closed_keys import ClosedKeys
 from windrow.units import BEGINNING, FOREVER
 
@@ -66,15 +67,16 @@ class Intake:
         key = self._ordinals(stream.punctuated)
         self.closed = ClosedKeys(key, empty([self._types[place] for place in key], dictionary)) if key else None
 
-    def take(self, rows: pa.Table, final: int, arrival: int) -> IntakeReport:
-        """Rows as they arrived: `final` is the watermark of the stream before them, `arrival` when they came."""
+    def take(self, rows: pa.Table, before: StreamProgress, arrival: int) -> IntakeReport:
+        """Rows as they arrived, at a time: `before` is how far the stream was when their step or batch began."""
+        final = before.final
         known = Counter(self.rejected.reasons)
         absent = absent_columns(rows, self.stream.columns)
         warned = {what: Occurrences(count, arrival) for what, count in absent.items()}
         columns, rows = typed_rows(rows, self.stream.columns, self._dictionary, self.rejected)
         if final < FOREVER:
             arrival = max(arrival, final)  # the clock may have been set back: nothing is late by that
-        ts, rows = self._times(columns, rows, arrival)
+        ts, rows = self._times(columns, rows, arrival, before.intake.newest)
         rejected = dict(Counter(self.rejected.reasons) - known)
         late = ts < final
         if late.any():
@@ -164,17 +166,21 @@ class Intake:
         """All rows that wait, in no order."""
         return concat([empty(self._types, self._dictionary), *self._waiting])
 
-    def _times(self, columns: list[Column], rows: pa.Table, arrival: int) -> tuple[Int64s, pa.Table]:
+    def _times(self, columns: list[Column], rows: pa.Table, arrival: int, newest: int) -> tuple[Int64s, pa.Table]:
         if self.stream.timestamp is None:
             return np.full(rows.num_rows, arrival, np.int64), rows
         times = columns[self._ordinal(self.stream.timestamp)]
-        if not len(times) or (times.valid is None and _in_range(times.values)):
-            return times.values, rows
-        missing = ~times.valid_mask()
-        strange = ~missing & ((times.values > MAX_TIMESTAMP) | (times.values < -MAX_TIMESTAMP))
-        self.rejected.put(rows.filter(pa.array(missing)), f"{self.stream.timestamp} is null")
-        self.rejected.put(rows.filter(pa.array(strange)), f"{self.stream.timestamp} is out of range")
-        good = ~missing & ~strange
+        good = np.ones(len(times), np.bool_)
+        if len(times) and (times.valid is not None or not _in_range(times.values)):
+            missing = ~times.valid_mask()
+            strange = ~missing & ((times.values > MAX_TIMESTAMP) | (times.values < -MAX_TIMESTAMP))
+            self.rejected.put(rows.filter(pa.array(missing)), f"{self.stream.timestamp} is null")
+            self.rejected.put(rows.filter(pa.array(strange)), f"{self.stream.timestamp} is out of range")
+            good = ~missing & ~strange
+        known = np.where(good, times.values, BEGINNING)
+        for reason, wrong in too_far(self.stream, known, arrival, newest):
+            self.rejected.put(rows.filter(pa.array(wrong)), reason)
+            good &= ~wrong
         if good.all():
             return times.values, rows
         columns[:] = [column.take(good) for column in columns]

@@ -8,6 +8,7 @@ from windrow.physical.physical_node import PhysicalNode
 from windrow.plan.nodes import Node
 from windrow.plan.strategy import Strategy
 from windrow.runtime.stepping import Passes
+from windrow.runtime.streams.holding import Waiting, waiting_in
 
 
 class Dataflow:
@@ -75,4 +76,7 @@ class Dataflow:
 
     def held_rows(self) -> int:
         """What operators hold back of inputs that are ahead."""
-        return sum(len(held) for node in self.operators() for held in node.held.values())
+        return sum(self.waiting().values())
+
+    def waiting(self) -> Waiting:
+        return waiting_in(self.operators())

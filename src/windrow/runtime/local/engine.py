@@ -46,6 +46,7 @@ class LocalEngine(Engine):
         self._inputs = Inputs(session.catalog, dictionary, clock or SystemClock())
         self._running = RunningQueries(session, self._dataflow, self._inputs)
         super().__init__(session, self._running.by_name)
+        session.holding = self._holding
         for entry in session.catalog.everything():
             self._start(entry)
 
@@ -83,10 +84,10 @@ class LocalEngine(Engine):
         self._inputs.punctuate(stream, before, key)
 
     def step(self) -> bool:
-        """Read a chunk of the source that is furthest behind and take the dataflow on; False when all have ended."""
-        has_read = self._inputs.read(self._running.used_streams())
+        """Read a chunk of the source that is furthest behind and take the dataflow on; False when there is none."""
+        has_read = self._inputs.read(self._running.streams_to_read())
         self._running.advance()
-        return has_read
+        return has_read or self._inputs.has_more(self._running.streams_to_read())
 
     def run(self, poll: Callable[[], object] | None = None, follow: bool = False) -> None:
         """Until all sources have ended; with `follow` it waits for more files. `poll` is called meanwhile."""
@@ -123,7 +124,7 @@ class LocalEngine(Engine):
     def status(self) -> dict[str, Any]:
         """What is running: rows taken, late and rejected of each stream, tuples of state."""
         return {
-            **self._inputs.status(),
+            **self._inputs.status(self._running.engine_progress()),
             "queries": sorted(self._running.by_name),
             "aggregates": self.session.failure_counts(),
             "state_rows": self._dataflow.state_rows(),
@@ -149,6 +150,9 @@ class LocalEngine(Engine):
             for lost in self.health():
                 LOG.warning("closed while the %s of %s fails: %s", lost.what, lost.name, lost.message)
             self.session.close()
+
+    def _holding(self) -> dict[str, str]:
+        return self._inputs.reports.holding(self._running.engine_progress())
 
     def _as_it_runs(self, query: str) -> PreparedQuery | None:
         return self._running.as_it_runs(query)

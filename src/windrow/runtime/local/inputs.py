@@ -17,15 +17,14 @@ from windrow.clock import Clock
 from windrow.errors import WindrowError
 from windrow.physical.closings import closings_of
 from windrow.runtime.advance import advance
-from windrow.runtime.heartbeats import Heartbeats
 from windrow.runtime.intake import Intake
 from windrow.runtime.local.final_rows import FinalRows
 from windrow.runtime.local.local_sources import LocalSources
 from windrow.runtime.local.local_tables import LocalTables
 from windrow.runtime.local.side_feeds import SideFeeds
-from windrow.runtime.progress import IntakeReport, Progress, stream_status
+from windrow.runtime.progress import IntakeReport, Progress
 from windrow.runtime.readers import Reader, Streams
-from windrow.runtime.warnings import warnings
+from windrow.runtime.streams.stream_reports import EngineProgress, StreamReports
 from windrow.sources.folder_tables import NOTHING_YET
 from windrow.sources.rows import pushed_tables
 from windrow.units import parse_timestamp
@@ -41,7 +40,7 @@ class Inputs:
         self.progress = Progress()
         self._catalog = catalog
         self.clock = clock
-        self._heartbeats = Heartbeats(clock)
+        self.reports = StreamReports(clock)
         self._intakes: dict[str, Intake] = {}
         self.tables = LocalTables(dictionary)
         self.feeds = SideFeeds(catalog, clock)
@@ -49,7 +48,7 @@ class Inputs:
     def open_stream(self, entry: StreamEntry) -> None:
         name = entry.name.lower()
         self._intakes[name] = Intake(entry, self.dictionary, **self.feeds.outputs(entry))
-        self._heartbeats.record(name)
+        self.reports.heartbeats.record(name)
         self._follow_streams()
         self.sources.open(entry)
 
@@ -59,7 +58,7 @@ class Inputs:
         self.feeds.remove(name)
         self.sources.remove(name)
         self.tables.remove(name)
-        self._heartbeats.forget(name)
+        self.reports.heartbeats.forget(name)
         self._follow_streams()
 
     def watermark_of(self, streams: Streams) -> int:
@@ -71,7 +70,7 @@ class Inputs:
     def push(self, stream: str, rows: Any) -> None:
         """Rows of a stream: Arrow, pandas, or dictionaries."""
         name = self._name(stream)
-        self._heartbeats.record(name)
+        self.reports.heartbeats.record(name)
         columns = [column.name for column in self._intakes[name].stream.columns]
         for table in pushed_tables(rows, stream, columns):
             self._take(name, table)
@@ -88,7 +87,7 @@ class Inputs:
         moment = parse_timestamp(before) if isinstance(before, str) else before
         name = self._name(stream)
         self._record(name, self._intakes[name].punctuate(moment, key, self.progress.streams[name].intake.newest))
-        self._heartbeats.record(name)
+        self.reports.heartbeats.record(name)
 
     def rejected(self, name: str) -> pa.Table | None:
         """Rows of a stream, or of a table's source, that could not be taken."""
@@ -96,19 +95,17 @@ class Inputs:
             return self.tables.rejected(name.lower())
         return self.intake(name).rejected.table()
 
-    def status(self) -> dict[str, Any]:
+    def status(self, at: EngineProgress) -> dict[str, Any]:
         """Of streams and tables, what `engine.status()` shows of them."""
-        streams = {
-            intake.stream.name: stream_status(
-                self.progress.streams[name], punctuations=intake.punctuations, **self.sources.status(name)
-            )
-            for name, intake in self._intakes.items()
-        }
-        warned = warnings((intake.stream, self.progress.streams[name]) for name, intake in self._intakes.items())
-        return {"streams": streams, "tables": self.tables.status(), "warnings": warned}
+        entries = [intake.stream for intake in self._intakes.values()]
+        return {**self.reports.status(entries, at, self._status_of), "tables": self.tables.status()}
+
+    def _status_of(self, entry: StreamEntry) -> dict[str, Any]:
+        name = entry.name.lower()
+        return {"punctuations": self._intakes[name].punctuations, **self.sources.status(name)}
 
     def read(self, used: Collection[str]) -> bool:
-        """Take a chunk of the source that is furthest behind, of streams in use; False when all have ended."""
+        """Take a chunk of the source that is furthest behind, of streams in use; False when there is none."""
         waiting = [name for name in self.sources.names() if name in used]
         waiting.sort(key=lambda name: self.progress.streams[name].watermark)
         self.is_idle = not any(map(self._read_chunk, waiting))
@@ -124,12 +121,17 @@ class Inputs:
             self._take(name, table)
         return table is not NOTHING_YET
 
+    def has_more(self, used: Collection[str]) -> bool:
+        """Whether the source of one of these streams has not ended."""
+        return any(name in used for name in self.sources.names())
+
     def advance(self, readers: Collection[Reader]) -> FinalRows | None:
         """Time goes as far as it has come: what that makes final; None when it has not moved."""
         self.progress = self.progress.with_tables(list(self.tables), readers)
         self.tables.take_effect(self.progress)
         moved = advance(self.progress, readers)
         self.progress = moved.after
+        self.reports.late_rows.observe(self.progress)
         if not moved.has_moved:
             return None
         rows: dict[str, Batch] = {}
@@ -147,8 +149,8 @@ class Inputs:
         return self.intake(stream).stream.name.lower()
 
     def _take(self, name: str, table: pa.Table) -> None:
-        final = self.progress.streams[name].final
-        self._record(name, self._intakes[name].take(table, final, self.clock.now()))
+        before = self.progress.streams[name]
+        self._record(name, self._intakes[name].take(table, before, self.clock.now()))
 
     def _record(self, name: str, report: IntakeReport) -> None:
         self.progress = self.progress.with_intake([{name: report}])
@@ -159,9 +161,11 @@ class Inputs:
         self.progress = self.progress.with_streams(slacks)
 
     def _move_silent_streams(self) -> None:
-        """Those that were silent for the length of their heartbeat; one whose source is being read is not silent."""
+        """Those that were silent for as long as they may be; one whose source is being read is not silent."""
         read = self.sources.being_read()
         listening = {name: intake.stream for name, intake in self._intakes.items() if name not in read}
-        times = self._heartbeats.due(listening, self.progress)
+        times = self.reports.heartbeats.due(listening, self.progress)
         if times:
             self.progress = self.progress.moved(times)
+        if any(entry.idle_after is not None for entry in listening.values()):
+            self.progress = self.progress.with_idle(self.reports.heartbeats.idle(listening, self.progress))

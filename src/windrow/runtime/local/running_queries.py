@@ -26,6 +26,7 @@ from windrow.runtime.outputs.sinks import receiver_of, sink_form, sink_of
 from windrow.runtime.readers import Reader, Streams, reader_of
 from windrow.runtime.stepping import Passes
 from windrow.runtime.stream_statistics import StreamStatistics
+from windrow.runtime.streams.stream_reports import EngineProgress
 from windrow.session import Session
 from windrow.sharing.lookups import covered
 from windrow.sharing.starting import PreparedQuery, StartingQuery
@@ -105,6 +106,18 @@ class RunningQueries:
     def readers(self) -> list[Reader]:
         """The queries as time sees them; streams that none of them reads are not waited for."""
         return list(self._readers.values())
+
+    def engine_progress(self) -> EngineProgress:
+        """How far everybody is."""
+        readers = {self.by_name[name].name: reader for name, reader in self._readers.items()}
+        limit = self._session.catalog.waiting_limit
+        return EngineProgress(self._inputs.progress, readers, self._dataflow.waiting(), limit)
+
+    def streams_to_read(self) -> Streams:
+        """All that queries read, but for those of which too much waits for others."""
+        if not self._inputs.sources.names():
+            return frozenset()
+        return self.used_streams() - self.engine_progress().paused_streams()
 
     def used_streams(self) -> Streams:
         return frozenset[str]().union(*(reader.streams for reader in self.readers()))

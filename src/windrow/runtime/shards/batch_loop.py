@@ -17,7 +17,6 @@ from windrow.plan.analysis.update_pattern import update_pattern
 from windrow.plan.nodes import Node
 from windrow.plan.pattern import Pattern
 from windrow.runtime.advance import advance
-from windrow.runtime.heartbeats import Heartbeats
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.accounting import Accounts
 from windrow.runtime.shards.batch_spec import BatchSpec, FinalRefreshes, plan_to_bytes
@@ -29,6 +28,7 @@ from windrow.runtime.shards.sources.source_readers import SourceReaders
 from windrow.runtime.shards.statement_log import StatementLog, changes_of_tables, tables_created
 from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
 from windrow.runtime.shards.tasks.messages import ReadReport, ShardReport, add_failed_calls
+from windrow.runtime.streams.stream_reports import StreamReports
 from windrow.units import FOREVER
 
 Job = Callable[[BatchSpec], Sequence[ShardReport | ReadReport]]
@@ -76,7 +76,7 @@ class BatchLoop:
         self._is_fed = is_fed
         self._publishing = publishing
         self._ends: dict[str, int] = {}  # how much there is of streams that `end` was called for
-        self._heartbeats = Heartbeats(readers.clock)
+        self.reports = StreamReports(readers.clock)
         self._moved: dict[str, int] = {}  # how far heartbeats have moved streams, for the next batch
         self._is_running = False
         self._may_have_begun = True  # a batch that did not come to its end
@@ -133,11 +133,11 @@ class BatchLoop:
             if self._is_running or self.last is None:
                 return False
             plan = self._plans.current
-            silent = {name: entry for name, entry in plan.streams.items() if not self._readers.unread(name)}
-            times = self._heartbeats.due_once(silent, self.progress)
+            times = self.reports.heartbeats.due_once(self._readers.silent(plan.streams), self.progress)
             if self._final_refreshes():
                 return True
-            moved = advance(self.progress.moved(times), plan.readers)
+            idle = self.reports.heartbeats.idle(self._readers.silent(plan.streams), self.progress)
+            moved = advance(self.progress.moved(times).with_idle(idle), plan.readers)
             waits = self._waits_for_time(self.last)
             if not waits or not any(moved.segment(reader.streams, reader.start) for reader in plan.readers):
                 return False
@@ -260,6 +260,7 @@ class BatchLoop:
         slacks = {name: entry.slack for name, entry in plan.streams.items()}
         moved, self._moved = self._moved, {}
         progress = self.progress.with_streams(slacks).moved(moved)
+        progress = progress.with_idle(self.reports.heartbeats.idle(self._readers.silent(plan.streams), progress))
         brought = {name: 0 for name in self._ends if not self._readers.is_read_here(name)}
         coming = Counter(read.stream for read in reads)
         exhausted = self._readers.exhausted() & progress.streams.keys()
@@ -267,8 +268,9 @@ class BatchLoop:
         return progress.ending({**brought, **ends}).with_tables(plan.tables, plan.readers)
 
     def _not_read(self) -> set[str]:
-        """Streams of which nothing more is read: they have ended."""
-        return {name for name, stream in self.progress.streams.items() if stream.has_ended}
+        """Streams of which nothing is read: they have ended, or too much of what they brought waits for others."""
+        ended = {name for name, stream in self.progress.streams.items() if stream.has_ended}
+        return ended | self._plans.engine_progress(self.last).paused_streams()
 
     def _ends_something(self) -> bool:
         """Whether a stream has come to its end since the last batch."""
@@ -279,7 +281,8 @@ class BatchLoop:
     def _commit(self, record: Commit, reports: Sequence[ShardReport]) -> None:
         self._checkpoint.commit(record)
         self.last = record
-        self._heartbeats.record_progress(record.progress)
+        self.reports.heartbeats.record_progress(record.progress)
+        self.reports.late_rows.observe(record.progress)
         self.accounts.add(record.metrics, record.state_bytes)
         for name, failures in (failed for report in reports for failed in report.failures.items()):
             add_failed_calls(self._checkpoint.aggregates[name].failures, failures)

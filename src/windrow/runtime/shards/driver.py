@@ -77,6 +77,7 @@ class Driver:
         self._recovered = frozenset(self.checkpoint.recovered_aggregates())
         distribution = Distribution(self.shards, self._readings)
         self.session = Session(None, self._aggregates(), distribution, self._register, self._as_it_runs)
+        self.session.holding = lambda: self.batches.reports.holding(self.plans.engine_progress(self.batches.last))
         self.plans = PlanVersions(self.session, self.checkpoint, self.shards)
         self.statements = StatementLog(self.checkpoint)
         self.publishing = Publishing(self.checkpoint, clock, lambda: self.session.catalog.sink_backlog)
@@ -187,7 +188,12 @@ class Driver:
     def status(self) -> dict[str, Any]:
         """What is running: rows taken, late and rejected of each stream, state, and the last micro-batch."""
         started = {query.name: self.answers.start_of(query.name) for query in self.queries.values()}
-        return status(self.session, started, self.batches.last, self.batches.accounts, self.health(), self.readers)
+        streams = self.batches.reports.status(
+            self.session.catalog.entries(StreamEntry),
+            self.plans.engine_progress(self.batches.last),
+            lambda entry: self.readers.status(entry.name.lower()),
+        )
+        return {**streams, **status(self.session, started, self.batches.last, self.batches.accounts, self.health())}
 
     def health(self) -> list[Failing]:
         """What fails or is set aside, while everything else goes on."""

@@ -51,6 +51,7 @@ def outcome(
         sum(report.state_bytes for report in reports),
         ended=bool(plan.queries) and spec.progress.watermark_of(plan.used_streams) == FOREVER,
         waiting=sum(report.waiting for report in reports),
+        held=_summed(report.held for report in reports),
         live=sum(report.live for report in reports),
         unwritten=sorted({query for report in reports for query in report.unwritten}),
     )
@@ -62,6 +63,14 @@ def _refreshed_until(query: RunningQuery, progress: Progress, before: Commit | N
     if watermark != FOREVER:
         return watermark
     return BEGINNING if before is None else before.refreshed_until.get(query.key, BEGINNING)
+
+
+def _summed(parts: Iterable[Mapping[frozenset[str], int]]) -> dict[frozenset[str], int]:
+    found: dict[frozenset[str], int] = {}
+    for part in parts:
+        for streams, count in part.items():
+            found[streams] = found.get(streams, 0) + count
+    return found
 
 
 def _last_changes(reports: Sequence[ShardReport]) -> dict[str, int]:

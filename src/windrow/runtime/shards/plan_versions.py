@@ -17,7 +17,8 @@ from windrow.runtime.shards.query_plans import QueryPlans
 from windrow.runtime.shards.reading import columns_read
 from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery, query_key
 from windrow.runtime.shards.statement_log import SetAside
-from windrow.runtime.shards.storage.checkpoint import Checkpoint
+from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
+from windrow.runtime.streams.stream_reports import EngineProgress
 from windrow.session import Session
 from windrow.units import BEGINNING, FOREVER
 
@@ -31,6 +32,14 @@ class PlanVersions:
         self._forms: dict[str, tuple[SinkForm, ...]] = {}  # that readers of queries have asked for
         self.aside: dict[str, SetAside] = {}
         self.current = RunningPlan(0, shards, {}, {}, ())
+
+    def engine_progress(self, last: Commit | None) -> EngineProgress:
+        """How far everybody was after a batch."""
+        readers = {query.name: query.reader for query in self.current.queries}
+        limit = self._session.catalog.waiting_limit
+        if last is None:
+            return EngineProgress(Progress(), readers, {}, limit)
+        return EngineProgress(last.progress, readers, last.held, limit)
 
     def resume(self, version: int) -> None:
         """Go on with a version that was written before."""

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from windrow.catalog import StreamEntry
 from windrow.runtime.health import Failing, as_mappings
-from windrow.runtime.progress import stream_status
 from windrow.runtime.shards.accounting import Accounts
-from windrow.runtime.shards.sources.source_readers import SourceReaders
 from windrow.runtime.shards.storage.checkpoint import Commit
-from windrow.runtime.warnings import warnings
 from windrow.session import Session
 
 
@@ -21,18 +17,9 @@ def status(
     last: Commit | None,
     accounts: Accounts,
     failing: Sequence[Failing],
-    readers: SourceReaders,
 ) -> dict[str, Any]:
-    """Rows taken, late and rejected of each stream, state, and the last micro-batch."""
-    progress = {} if last is None else last.progress.streams
-    streams = [
-        (entry, found)
-        for entry in session.catalog.entries(StreamEntry)
-        if (found := progress.get(entry.name.lower())) is not None
-    ]
+    """Of queries, state, and the last micro-batch."""
     return {
-        "streams": {entry.name: stream_status(found, **readers.status(entry.name.lower())) for entry, found in streams},
-        "warnings": warnings(streams),
         "queries": {name: {"started": at} for name, at in started.items()},
         "aggregates": session.failure_counts(),
         "batch": None if last is None else last.number,

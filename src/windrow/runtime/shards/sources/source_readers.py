@@ -137,6 +137,10 @@ class SourceReaders:
         reader = self._readers.get(stream)
         return None if reader is None or _is_endless(reader) else reader.unread
 
+    def silent(self, streams: Mapping[str, StreamEntry]) -> dict[str, StreamEntry]:
+        """Those of some streams of which nothing waits to be read."""
+        return {name: entry for name, entry in streams.items() if not self.unread(name)}
+
     def is_endless(self, stream: str) -> bool:
         reader = self._readers.get(stream)
         return reader is not None and _is_endless(reader)

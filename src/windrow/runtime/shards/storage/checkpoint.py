@@ -67,6 +67,7 @@ class Commit:
     seconds: float = 0.0
     ended: bool = False
     waiting: int = 0  # rows that are not final yet
+    held: Mapping[frozenset[str], int] = field(default_factory=dict)  # of them, those that wait for other streams
     live: int = 0  # rows of state and of answers that time may still change
     unwritten: Sequence[str] = ()  # queries whose files could not be written
     committed: int = 0  # when, by the clock

@@ -23,6 +23,8 @@ from windrow.physical.lower import Lowering
 from windrow.plan.nodes import Stream
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.lookups.maintained import MaintainedSynopsis, maintained_by, maintains_synopsis
+from windrow.runtime.progress import Progress
+from windrow.runtime.readers import Streams
 from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion
 from windrow.runtime.shards.graph import Graph, Source
 from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery
@@ -39,6 +41,7 @@ from windrow.runtime.shards.storage.manifests import StateManifest, read_manifes
 from windrow.runtime.shards.storage.state_cache import StateCache
 from windrow.runtime.shards.storage.used_strings import UsedStrings
 from windrow.runtime.shards.tasks import messages
+from windrow.runtime.streams.holding import waiting_in
 from windrow.runtime.tables import TableStore
 from windrow.state.batches import AnswerChangelog, PendingRows
 from windrow.state.closed_keys import ClosedKeys
@@ -73,9 +76,19 @@ class ShardState:
         named |= {f"held/{name}.{place}": held for name, node in states.items() for place, held in node.held.items()}
         return named | {f"node/{name}": node.state for name, node in states.items() if node.state is not None}
 
+    def held(self, stage: int, progress: Progress) -> dict[Streams, int]:
+        """What waits for other streams than its own: at operators, and where rows of several streams arrive."""
+        found = waiting_in(self.graph.states(stage).values())
+        for name, source in self.graph.sources(stage).items():
+            if len(source.streams) > 1:
+                furthest = max(progress.watermark_of(frozenset((stream,))) for stream in source.streams)
+                count = self.inboxes[name].count_before(furthest)
+                found[source.streams] = found.get(source.streams, 0) + count
+        return {streams: count for streams, count in found.items() if count}
+
     def held_rows(self, stage: int) -> int:
         """What operators hold back of inputs that are ahead."""
-        return sum(len(held) for node in self.graph.states(stage).values() for held in node.held.values())
+        return sum(waiting_in(self.graph.states(stage).values()).values())
 
     def node_sizes(self, stage: int) -> dict[int, int]:
         """How many bytes the states of operators are as last written, by the ids of their nodes."""

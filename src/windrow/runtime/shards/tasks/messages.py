@@ -84,6 +84,7 @@ class ShardReport:
     state_bytes: int
     rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by stream and reason, when final
     waiting: int = 0  # rows that are not final yet
+    held: Mapping[frozenset[str], int] = field(default_factory=dict)  # of them, those that wait for other streams
     live: int = 0  # rows of state and of answers that time may still change
     failures: Mapping[str, FailedCalls] = field(default_factory=dict)  # of aggregates of the user's own
     unwritten: Sequence[str] = ()  # queries whose files could not be written

@@ -112,7 +112,7 @@ class _Router:
         """One message a shard and stage that gets rows."""
         all_rows = (SideOutput(most=math.inf) for _ in range(2))  # for sinks; the rows of a batch have a bound
         intake = Intake(self._plan.streams[source], self._dictionary, *all_rows)
-        report = intake.take(table, self._spec.progress.streams[source].final, self._spec.arrival)
+        report = intake.take(table, self._spec.progress.streams[source], self._spec.arrival)
         rows = intake.taken().sorted_by_time()
         self._intake[source] = self._intake.get(source, IntakeReport()) + report
         self._add_side_output(source, "late", intake.late)

@@ -133,6 +133,7 @@ class _Step:
             state_bytes=state.manifest.size,
             rejected={name.lower(): dict(rejected.reasons) for name, rejected in self._rejected.items()},
             waiting=sum(map(len, state.inboxes.values())) + state.held_rows(self._stage),
+            held=state.held(self._stage, moved.after),
             live=self._live(),
             failures={name: messages.failed_calls(failed) for name, failed in failures.items() if failed.count},
         )

@@ -5,25 +5,14 @@ A warning says of which stream, what, how many rows it is about, and since when 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from windrow.catalog import StreamEntry
-from windrow.runtime.progress import IntakeReport, StreamProgress
+from windrow.runtime.progress import IntakeReport
 from windrow.sources.files import FORMATS
-from windrow.units import format_timestamp
 
 
-def warnings(streams: Iterable[tuple[StreamEntry, StreamProgress]]) -> list[dict[str, Any]]:
-    """Of all streams, in their order."""
-    return [
-        {"stream": entry.name, "what": what, "count": count, "since": format_timestamp(since)}
-        for entry, progress in streams
-        for what, count, since in _of_stream(entry, progress.intake)
-    ]
-
-
-def _of_stream(entry: StreamEntry, intake: IntakeReport) -> Iterator[tuple[str, int, int]]:
+def warnings_of_rows(entry: StreamEntry, intake: IntakeReport) -> Iterator[tuple[str, int, int]]:
     """Rows without a column: a file without it is strange; of rows that are handed over some may leave it out."""
     is_files = entry.connector is not None and entry.connector.name in FORMATS
     for what, (count, since) in intake.warned.items():

@@ -1,4 +1,4 @@
-"""Heartbeats: a stream that has been silent for the time its HEARTBEAT declares moves on with the clock."""
+"""Silence on the clock: after its HEARTBEAT a stream moves on with the clock, after IDLE AFTER with other streams."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ class Heartbeats:
     def record_progress(self, progress: Progress) -> None:
         """Find out which streams have brought something since the last time."""
         for name, stream in progress.streams.items():
-            arrived = stream.intake.rows + stream.intake.late + sum(stream.intake.rejected.values())
-            if self._arrived.get(name) != arrived:
-                self._arrived[name] = arrived
+            if self._arrived.get(name) != stream.intake.arrived:
+                self._arrived[name] = stream.intake.arrived
                 self.record(name)
 
     def forget(self, stream: str) -> None:
@@ -36,13 +35,29 @@ class Heartbeats:
         """How far the silent ones of some streams may move."""
         now, times = self._clock.now(), {}
         for name, entry in streams.items():
-            last = self._last[name] = min(self._last.get(name, now), now)  # the clock may have been set back
-            stream = progress.streams.get(name)
-            if entry.heartbeat is None or stream is None or now - last < entry.heartbeat or _has_more(entry, stream):
+            silent, stream = now - self.silent_since(name), progress.streams.get(name)
+            if entry.heartbeat is None or stream is None or silent < entry.heartbeat or _has_more(entry, stream):
                 continue
             if stream.watermark < now - entry.slack:
                 times[name] = now - entry.slack
         return times
+
+    def idle(self, streams: Mapping[str, StreamEntry], progress: Progress) -> set[str]:
+        """Those of some streams that others pass by."""
+        found: set[str] = set()
+        for name, entry in streams.items():
+            stream = progress.streams.get(name)
+            if entry.idle_after is None or stream is None or _has_more(entry, stream):
+                continue
+            if self._clock.now() - self.silent_since(name) >= entry.idle_after:
+                found.add(name)
+        return found
+
+    def silent_since(self, stream: str) -> int:
+        """When a stream last brought something, as far as this process knows."""
+        now = self._clock.now()
+        last = self._last[stream] = min(self._last.get(stream, now), now)  # the clock may have been set back
+        return last
 
     def due_once(self, streams: Mapping[str, StreamEntry], progress: Progress) -> dict[str, int]:
         """The same where every move costs a micro-batch: a stream that has moved is silent anew."""
