@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,14 @@ settings.register_profile("default", max_examples=25, deadline=None, derandomize
 settings.register_profile("soak", max_examples=5000, deadline=None, suppress_health_check=_QUIET)
 settings.register_profile("quick", max_examples=15, deadline=None, suppress_health_check=_QUIET, phases=_NO_SHRINKING)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _power_that_does_not_fail() -> Iterator[None]:
+    """Syncing takes most of the time of small batches on a busy disk; that it is asked for is tested where it is."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", lambda descriptor: None)
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

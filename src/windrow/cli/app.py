@@ -100,6 +100,27 @@ def demo(
     raise typer.Exit(run_demo(Console(), master))
 
 
+checkpoints = typer.Typer(help="What can be done with checkpoints.", no_args_is_help=True)
+app.add_typer(checkpoints, name="checkpoint")
+
+
+@checkpoints.callback()
+def checkpoint() -> None:
+    """What can be done with the checkpoint of a run."""
+
+
+@checkpoints.command()
+def copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="A checkpoint, also one that is in use.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="A folder that is not there yet.")],
+) -> None:
+    """Make a copy of a checkpoint from which a run can go on: of one moment, whatever is written meanwhile."""
+    from windrow.runtime.shards.storage.checkpoint import Checkpoint  # loads the engine
+
+    batches = Checkpoint(source).copy(target)
+    sys.stdout.write(f"{target} has the checkpoint as of micro-batch {batches}\n")
+
+
 def _session(shards: int | None) -> Session:
     return Session(distribution=None if shards is None else Distribution(shards))
 

@@ -148,11 +148,11 @@ def test_a_copy_that_was_not_finished_is_refused(tmp_path: Path, monkeypatch: py
 
     def full(self: Any, name: str, content: bytes, write: Any = copies.Folder.write) -> None:
         if name == "windrow/format":
-            raise OSError("no space left on device")
+            raise CheckpointError("no space left on device")
         write(self, name, content)
 
     monkeypatch.setattr(copies.Folder, "write", full)
-    with pytest.raises(OSError, match="no space left"):
+    with pytest.raises(CheckpointError, match="no space left"):
         Checkpoint(str(tmp_path / "running")).copy(str(tmp_path / "copy"))
     monkeypatch.undo()
     with pytest.raises(CheckpointError, match="format of the checkpoint is missing"):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.shard_runs import ShardsInProcess, SourcesInProcess
+from windrow.errors import CheckpointError
 from windrow.runtime.shards.storage.files import object_files
 from windrow.runtime.shards.storage.files.arrow_files import ArrowFiles
 from windrow.runtime.shards.storage.files.file_names import file_name
@@ -84,8 +85,9 @@ def test_files_are_for_this_user_alone_and_no_half_is_left(tmp_path: Path, monke
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(CheckpointError, match="a/b of the checkpoint cannot be written: No space left") as caught:
         folder.write("a/b", b"y")
+    assert "nothing is lost" in str(caught.value.hint)
     monkeypatch.undo()
     assert folder.names("a", hidden=True) == ["b", "c"]
     assert folder.read("a/b") == b"x"
@@ -203,3 +205,9 @@ def test_streams_tables_and_queries_of_any_name_stay_in_the_checkpoint(tmp_path:
     assert (beside / "000000000000").read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["beside", "checkpoint"]
     assert [path.name for path in beside.iterdir()] == ["000000000000"]
+
+
+def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError, match=r"file/checkpoint of the checkpoint cannot be written: Not a directory"):
+        ShardsInProcess(1, checkpoint=str(tmp_path / "file" / "checkpoint"))

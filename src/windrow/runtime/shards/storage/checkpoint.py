@@ -26,6 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from windrow.clock import Clock, SystemClock
+from windrow.errors import CheckpointError
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion, plan_to_bytes
@@ -207,10 +208,11 @@ class Checkpoint:
         if last is not None:
             self._collection.resume(last, needs, self._clock.now())
 
-    def copy(self, to: str) -> None:
-        """Make a copy that can be opened, also while an engine writes to this one."""
-        shards_written(self.folder)
-        copy(self, self._records, to)
+    def copy(self, to: str) -> int:
+        """Make a copy that can be opened, also while an engine writes to this one; the last batch that is in it."""
+        if shards_written(self.folder) is None:
+            raise CheckpointError(f"there is no checkpoint in {self.place}", "name the folder of a run")
+        return copy(self, self._records, to)
 
     def _commit(self, number: int) -> Commit | None:
         if number in self._recent:

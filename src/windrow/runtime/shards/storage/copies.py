@@ -114,25 +114,23 @@ def _forget(folder: Folder, records: Records, commits: Sequence[Commit]) -> None
         folder.delete(name)
 
 
-def copy(checkpoint: Checkpoint, records: Records, to: str) -> None:
-    """To an empty place, which is a checkpoint when the last file, `format`, is there."""
+def copy(checkpoint: Checkpoint, records: Records, to: str) -> int:
+    """To an empty place, which is a checkpoint when the last file, `format`, is there; the last batch that is in it."""
     target = Folder(place_of(to))
     if next(target.every(), None) is not None:
         raise CheckpointError(f"{to} is not empty", "name a folder that is not there yet")
     target.make()
     for _ in range(_TRIES):
         try:
-            _copy_all(checkpoint, records, target)
+            return _copy_all(checkpoint, records, target)
         except FileNotFoundError:
             for name in list(target.every()):
                 target.delete(name)
-            continue
-        return
     hint = "stop the engine, or copy to a faster disk"
     raise CheckpointError("the checkpoint changes faster than it can be copied", hint)
 
 
-def _copy_all(checkpoint: Checkpoint, records: Records, target: Folder) -> None:
+def _copy_all(checkpoint: Checkpoint, records: Records, target: Folder) -> int:
     place = Folder(checkpoint.place)
     last = checkpoint.last_commit()
     delivered = {} if last is None else _delivered(last)
@@ -145,6 +143,7 @@ def _copy_all(checkpoint: Checkpoint, records: Records, target: Folder) -> None:
         if not name.startswith(("windrow/", "spark/")):
             target.write(name, place.read(name))
     target.write("windrow/format", checkpoint.folder.read("format"))
+    return -1 if last is None else last.number
 
 
 def _files(checkpoint: Checkpoint, records: Records, last: Commit | None) -> Iterator[tuple[str, str]]:

@@ -189,5 +189,5 @@ def _beat_on() -> None:
     while True:
         time.sleep(BEAT)
         for lease in list(_LIVE.values()):
-            with suppress(OSError):  # a disk that is full now may not be at the next one
+            with suppress(OSError, CheckpointError):  # a disk that is full now may not be at the next one
                 lease.beat()

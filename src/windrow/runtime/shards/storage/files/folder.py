@@ -6,12 +6,14 @@ A place on this machine is a plain path, in which every character stands for its
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
+from windrow.errors import CheckpointError
 from windrow.runtime.shards.storage.files.arrow_files import ArrowFiles
 from windrow.runtime.shards.storage.files.local_files import HIDDEN, LocalFiles
 from windrow.runtime.shards.storage.files.object_files import ObjectFiles, is_object_store
@@ -53,6 +55,18 @@ def _files_at(place: str) -> Files:
     return ObjectFiles(place) if is_object_store(place) else ArrowFiles(place)
 
 
+@contextmanager
+def _writing(name: str) -> Iterator[None]:
+    """A disk that is full or cannot be written to is said in words; what was there is as it was."""
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except OSError as error:
+        hint = "make room, or make it writable, and start again with the same checkpoint: nothing is lost"
+        raise CheckpointError(f"{name} of the checkpoint cannot be written: {error.strerror or error}", hint) from error
+
+
 @dataclass(frozen=True)
 class Folder:
     place: str
@@ -71,15 +85,18 @@ class Folder:
 
     def make(self) -> None:
         """Have it there, for this user alone."""
-        self._files.make()
+        with _writing(self.place):
+            self._files.make()
 
     def write(self, name: str, content: bytes) -> None:
         """At once or not at all, in place of what was there."""
-        self._files.write(name, content)
+        with _writing(name):
+            self._files.write(name, content)
 
     def create(self, name: str, content: bytes) -> None:
         """At once or not at all; `FileExistsError` if something is there."""
-        self._files.create(name, content)
+        with _writing(name):
+            self._files.create(name, content)
 
     def read(self, name: str) -> bytes:
         return self._files.read(name)

@@ -52,14 +52,14 @@ class LocalFiles:
         try:
             with os.scandir(self._root / under) as found:
                 return [entry.name for entry in found if entry.is_file()]
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     def folders(self, under: str) -> Sequence[str]:
         try:
             with os.scandir(self._root / under) as found:
                 return [entry.name for entry in found if entry.is_dir()]
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     def delete(self, name: str) -> None:
