@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from support.shard_runs import ShardsInProcess
+from support.shard_runs import ShardsInProcess, SourcesInProcess
 from windrow.clock import Clock, ManualClock
 from windrow.runtime.shards.feeding.publishing import Publishing
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
@@ -193,3 +193,21 @@ def test_one_that_fails_keeps_the_batch_from_no_other(tmp_path: Path) -> None:
 
 def crash(*arguments: object) -> None:
     raise InterruptedError
+
+
+@pytest.mark.parametrize("going_on", ["step", "run"])
+def test_a_run_that_has_ended_still_gives_what_a_sink_has_not_had(tmp_path: Path, going_on: str) -> None:
+    engine = SourcesInProcess(2, checkpoint=str(tmp_path))
+    engine.sql(f"{STREAM}; CREATE QUERY q AS SELECT k FROM s [RANGE 1 SECOND] INTO python('test_publishing:receive')")
+    FAILING.add("q")
+    engine.push("s", [{"ts": second * 1_000_000, "k": second} for second in range(1, 4)])
+    engine.end("s")
+    engine.run()
+    assert engine.has_ended and not RECEIVED and [one.name for one in engine.health()] == ["q"]
+    engine.close()
+    FAILING.clear()
+    again = SourcesInProcess(2, checkpoint=str(tmp_path))
+    getattr(again, going_on)()
+    assert sorted(row for _, _, rows in RECEIVED for row in rows) == [1, 2, 3]
+    assert again.health() == []
+    again.close()

@@ -82,6 +82,7 @@ class RunLoop:
 
     def start(self, bounded: bool = False) -> None:
         self.check()
+        self._driver.publishing.retry()  # what sinks have not had of earlier runs, also when all has been read
         if self._thread is not None or self._driver.batches.has_ended:
             return
         self._stopping.clear()
@@ -133,7 +134,9 @@ class RunLoop:
             if self._thread is not None:
                 self._wait_until_taken()
                 self.check()
-            elif not self._driver.batches.has_ended:
+                return
+            self._driver.publishing.retry()
+            if not self._driver.batches.has_ended:
                 self._take_all()
 
     def wake(self) -> None:
