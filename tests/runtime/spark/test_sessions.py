@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -175,6 +176,21 @@ def test_stop_in_the_middle_of_a_micro_batch_leaves_no_trace(
     new = log.read_bytes()[said:].decode()
     assert "Exception" not in new and "\tat " not in new and "Error" not in new, new
     assert not [record for record in caplog.records if record.name.startswith("py4j")]
+
+
+def test_readers_of_an_engine_that_is_closed_hear_why(spark: SparkSession) -> None:
+    """They are queries of the job's; without a checkpoint there is nothing more to read."""
+    engine = windrow.connect(spark=spark)
+    engine.sql(CREATE)
+    engine.push("s", rows(1, 2, 3))
+    engine.step()
+    query: Any = engine["q"]
+    reader = query.dataframe().writeStream.format("noop").start()
+    until(lambda: any(progress.numInputRows for progress in reader.recentProgress) or not reader.isActive)
+    assert reader.isActive
+    engine.close()
+    with pytest.raises(StreamingQueryException, match="the engine was closed, and what its queries have emitted is"):
+        reader.awaitTermination(180)
 
 
 START = """

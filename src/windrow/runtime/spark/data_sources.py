@@ -6,7 +6,8 @@ Spark asks for offsets in a process of its own beside the driver; the rows are r
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from windrow.errors import WindrowError
+from windrow.errors import CheckpointError, WindrowError
 
 if TYPE_CHECKING:
     from windrow.runtime.shards.storage.bundles import Address
@@ -51,15 +52,35 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Checkpoint(self._place)
 
     def initialOffset(self) -> dict[str, int]:
-        return {"batch": min(self._checkpoint.batches(), default=0) - 1}
+        return {"batch": min(self._batches(), default=0) - 1}
 
     def prepareForTriggerAvailableNow(self) -> None:
         """What is there now is all."""
-        self._last = max(self._checkpoint.batches(), default=-1)
+        self._last = max(self._batches(), default=-1)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        last = max(self._checkpoint.batches(), default=-1) if self._last is None else self._last
+        last = max(self._batches(), default=-1) if self._last is None else self._last
         return {"batch": max(start["batch"], last)}
+
+    def _batches(self) -> Sequence[int]:
+        found = self._checkpoint.batches()
+        if not found:
+            self._check_that_it_is_there()
+        return found
+
+    def _check_that_it_is_there(self) -> None:
+        """Without a checkpoint of its own an engine takes what it has emitted with it."""
+        if not self._checkpoint.folder.exists("format"):
+            hint = "stop readers of dataframe() before, or keep what queries emit: windrow.connect(checkpoint='folder')"
+            raise WindrowError("the engine was closed, and what its queries have emitted is gone with it", hint)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (CheckpointError, OSError):
+            self._check_that_it_is_there()
+            raise
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         from windrow.runtime.shards.storage.bundles import writing_shard
@@ -67,20 +88,23 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         first, last = start["batch"] + 1, end["batch"]
         if last < first:
             return []
-        oldest = min(self._checkpoint.batches(), default=first)
+        oldest = min(self._batches(), default=first)
         if oldest > first:
             hint = "read a log before it is thrown away, or start with a new checkpoint of the reader"
             raise WindrowError(f"micro-batches {first} to {oldest - 1} are not in the log any more", hint)
         by_shard: dict[int, list[Address]] = {}
-        for record in self._checkpoint.commits(first - 1):
-            if record.number <= last:
-                for address in record.emitted.get(self._name, ()):
-                    by_shard.setdefault(writing_shard(address.bundle), []).append(address)
+        with self._reading():
+            for record in self._checkpoint.commits(first - 1):
+                if record.number <= last:
+                    for address in record.emitted.get(self._name, ()):
+                        by_shard.setdefault(writing_shard(address.bundle), []).append(address)
         return [InputPartition(addresses) for addresses in by_shard.values()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from windrow.runtime.shards.storage.bundles import read_contents
 
         manifest = {str(place): address for place, address in enumerate(partition.value)}
-        for content in read_contents(self._checkpoint.folder, manifest).values():
+        with self._reading():
+            contents = read_contents(self._checkpoint.folder, manifest)
+        for content in contents.values():
             yield from pa.ipc.open_stream(content)
