@@ -157,7 +157,7 @@ def test_a_dataframe_that_fails_stops_nobody_else(spark: SparkSession, tmp_path:
         raise ValueError(f"cannot take {value}")
 
     engine = windrow.connect(spark=spark, checkpoint=str(tmp_path))
-    rate = engine.reader("rate").format("rate").option("rowsPerSecond", "10").load()
+    rate = spark.readStream.format("rate").option("rowsPerSecond", "10").load()
     engine.stream("r", rate.select("timestamp", F.udf(wrong, "bigint")("value").alias("v")), timestamp="timestamp")
     engine.query("SELECT SUM(v) AS total FROM r [RANGE 1 MINUTE]")
     engine.sql(f"{CREATE}; CREATE QUERY q AS SELECT k FROM s [RANGE 1 HOUR]")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -64,7 +65,7 @@ def test_two_engines_leave_the_job_as_it_was(spark: SparkSession, tmp_path: Path
         engine.sql(CREATE)
         engine.start()
         engine.push("s", rows(1, 2 + number, 9))
-        rate = engine.reader("r").format("rate").load()
+        rate = spark.readStream.format("rate").load()
         engine.stream("r", rate, timestamp="timestamp")
     until(lambda: all(engine.inner_spark.streams.active for engine in engines))
     assert [engine.inner_spark.streams.active[0].name for engine in engines] == ["windrow-run-r", "windrow-run-2-r"]
@@ -104,11 +105,35 @@ def test_without_a_session_named_the_one_that_runs_is_used_and_left_alone(spark:
     assert not spark.sparkContext._jsc.sc().isStopped()
 
 
+def test_dataframes_from_before_are_read_once_over_restarts(spark: SparkSession, tmp_path: Path) -> None:
+    """Of the job's own session, without names, with a function, a view and a table of the job's."""
+    spark.createDataFrame([(0, "even"), (1, "odd")], "rest int, name string").createOrReplaceTempView("names")
+    schema, place = "ts timestamp, k bigint", tmp_path / "rows"
+    place.mkdir()
+    rest = F.udf(lambda k: k % 2, "int")  # type: ignore[no-untyped-call, misc]
+    frame = spark.readStream.schema(schema).parquet(str(place)).withColumn("rest", rest("k"))
+    frame = frame.join(spark.table("names"), "rest").select("ts", "k", "name")
+    static = spark.table("names")
+    for first in (1, 4, 7):
+        pa.parquet.write_table(rows(first, first + 1, first + 2), place / f"{first}.parquet")
+        with windrow.connect(spark=spark, checkpoint=str(tmp_path / "run")) as engine:
+            engine.stream("s", frame, timestamp="ts")
+            if first == 1:
+                engine.query("SELECT k, name FROM s [RANGE UNBOUNDED]", name="q")
+                with pytest.raises(WindrowError, match="the DataFrame of stream names does not stream"):
+                    engine.stream("names", static, timestamp="ts")
+            engine.step()
+            assert not spark.streams.active and not engine.health()
+            found = sorted((row["k"], row["name"]) for row in engine["q"].answer().to_pylist())
+            assert found == [(k, ("even", "odd")[k % 2]) for k in range(1, first + 2)]
+            assert engine.status()["streams"]["s"]["rows"] == first + 2
+
+
 def test_workers_on_this_machine_run_this_python(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that was started without PYSPARK_PYTHON has workers without Windrow."""
     monkeypatch.setattr(spark.sparkContext, "pythonExec", OTHER_PYTHON)
     with windrow.connect(spark=spark) as engine:
-        rate = engine.reader("rate").format("rate").option("rowsPerSecond", "100").load()
+        rate = spark.readStream.format("rate").option("rowsPerSecond", "100").load()
         engine.stream("r", rate, timestamp="timestamp")
         engine.query("SELECT COUNT(*) AS n FROM r [RANGE UNBOUNDED]", name="n")
         engine.start()
@@ -165,7 +190,7 @@ def test_stop_in_the_middle_of_a_micro_batch_leaves_no_trace(
         go_on.touch()
     log = own_spark._logs[-1]
     with windrow.connect(spark=spark, checkpoint=str(tmp_path / "run")) as engine:
-        rate = engine.reader("rate").format("rate").option("rowsPerSecond", "10").load()
+        rate = spark.readStream.format("rate").option("rowsPerSecond", "10").load()
         engine.stream("r", rate.select("timestamp", F.udf(slow, "bigint")("value").alias("v")), timestamp="timestamp")
         engine.query("SELECT SUM(v) AS total FROM r [RANGE 1 MINUTE]")
         engine.start()

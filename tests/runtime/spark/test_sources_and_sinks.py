@@ -96,7 +96,7 @@ def test_rows_come_from_dataframes_tables_and_folders(spark: SparkSession, tmp_p
 
     def engine() -> SparkEngine:
         made = windrow.connect(spark=spark, checkpoint=checkpoint, shards=2)
-        frame = made.reader("measured").schema(schema).parquet(str(tmp_path / "measured"))
+        frame = spark.readStream.schema(schema).parquet(str(tmp_path / "measured"))
         made.stream("measured", frame, timestamp="ts")
         names = spark.createDataFrame([(0, "zero"), (1, "one")], "k int, name string")
         made.table("names", names, primary_key=["k"])
@@ -142,7 +142,7 @@ def test_rows_come_from_dataframes_tables_and_folders(spark: SparkSession, tmp_p
 
 def test_columns_that_have_no_type_are_refused(spark: SparkSession) -> None:
     engine = windrow.connect(spark=spark)
-    frame = engine.reader("r").format("rate").load().selectExpr("timestamp", "map('a', value) m")
+    frame = spark.readStream.format("rate").load().selectExpr("timestamp", "map('a', value) m")
     with pytest.raises(WindrowError, match="column m is map<string,bigint>"):
         engine.stream("r", frame, timestamp="timestamp")
     with pytest.raises(WindrowError, match="is a stream, not a table"):
@@ -160,7 +160,7 @@ def test_a_query_that_reads_more_columns_waits_for_them(spark: SparkSession, tmp
         pa.parquet.write_table(table, place / f"{times[0]}.parquet")
 
     engine = windrow.connect(spark=spark, shards=2)
-    frame = engine.reader("wide").schema("ts timestamp, k bigint, v string").parquet(str(place))
+    frame = spark.readStream.schema("ts timestamp, k bigint, v string").parquet(str(place))
     engine.stream("wide", frame, timestamp="ts")
     narrow = engine.query("SELECT k FROM wide [RANGE 1 HOUR]", name="narrow")
     write(1, 2)

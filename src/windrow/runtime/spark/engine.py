@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from windrow.clock import Clock
+from windrow.errors import WindrowError
 from windrow.runtime.create_statements import stream_statement
 from windrow.runtime.shards.driver import Driver
 from windrow.runtime.shards.engine import ShardedEngine
@@ -19,8 +19,8 @@ from windrow.runtime.shards.sources.deliveries import Deliveries
 from windrow.runtime.spark.host import SparkHost
 from windrow.runtime.spark.job import job_on
 from windrow.runtime.spark.scratch import Scratch
-from windrow.runtime.spark.sources import check_named, declared_columns, source_name
-from windrow.runtime.spark.spark_session import sessions
+from windrow.runtime.spark.sources import declared_columns
+from windrow.runtime.spark.spark_session import moved, sessions
 from windrow.runtime.spark.spark_sources import SparkSources
 from windrow.runtime.spark.tables import table_from
 
@@ -62,23 +62,19 @@ class SparkEngine(ShardedEngine):
 
     @property
     def inner_spark(self) -> SparkSession:
-        """The session of Windrow's own that its query runs in, for listeners; it has the settings of `spark`."""
+        """The session of Windrow's own that its queries run in, for listeners; it has the settings of `spark`."""
         return self._sessions.inner
-
-    def reader(self, name: str) -> DataStreamReader:
-        """In place of `spark.readStream` for a DataFrame that becomes a stream: Spark finds its place in the source by
-        the name again.
-        """
-        return self.inner_spark.readStream.name(source_name(name.lower()))
 
     def stream(self, name: str, data: Any, timestamp: str, slack: str | None = None) -> None:
         """Make a stream of a streaming DataFrame, or of rows that Python holds: Arrow, pandas, an iterable."""
         if not isinstance(data, DataFrame):
             super().stream(name, data, timestamp, slack)
             return
-        check_named(data)
+        if not data.isStreaming:
+            hint = f"make a table of it: engine.table('{name}', df), or a stream of its rows: df.toArrow()"
+            raise WindrowError(f"the DataFrame of stream {name} does not stream", hint)
         columns = declared_columns(data)
-        self._host.give(name, data)
+        self._host.give(name, moved(data, self.inner_spark))
         if self.session.catalog.get(name) is None:  # or else a checkpoint is resumed
             self.sql(stream_statement(name, columns, timestamp, slack, " FROM dataframe()"))
 

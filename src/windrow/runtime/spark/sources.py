@@ -14,6 +14,7 @@ from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructField
 
 from windrow.batch import sql_type
@@ -37,7 +38,7 @@ def brought_stream(spark: SparkSession, stream: StreamEntry) -> DataFrame:
     if connector.name == "dataframe":
         hint = f"call engine.stream('{stream.name}', df, timestamp=...) before the engine runs, after a restart too"
         raise WindrowError(f"the DataFrame of stream {stream.name} has not been handed over", hint)
-    reader = spark.readStream.name(source_name(name)).format(connector.name)
+    reader = _reader(spark, name).format(connector.name)
     rows = reader.options(**BROUGHT[connector.name](connector)).load()
     return packed_rows(rows, name, rows.columns)
 
@@ -90,26 +91,17 @@ def packed_rows(rows: DataFrame, name: str, columns: Sequence[str]) -> DataFrame
         return rows.mapInArrow(pack, PACKED)
 
 
-def check_named(rows: DataFrame) -> None:
-    """Spark finds the place in a source again by its name; a DataFrame made before `connect` may read one without."""
-    leaves = rows._jdf.queryExecution().analyzed().collectLeaves()
-    for place in range(leaves.size()):
-        leaf = leaves.apply(place)
-        if leaf.isStreaming() and "Unassigned" in leaf.sourceIdentifyingName().toString():
-            hint = "after windrow.connect write spark.readStream.name('trades').format(...).load()"
-            raise WindrowError("the DataFrame reads a source without a name", hint)
-
-
 def log_stream(spark: SparkSession, checkpoint: str, query: ShardedQuery, mode: Mode) -> DataFrame:
     """What a query has emitted and will emit, read from the log of the checkpoint; a DataFrame of this session."""
     schema = from_arrow_schema(emitted_schema(query.plan.schema, mode, query.slide))
-    reader = registered(spark, Log).readStream.format(LOG)
-    if has_named_sources(spark):
-        reader = reader.name(source_name(f"{query.name}_{mode.value}"))
+    reader = _reader(registered(spark, Log), f"{query.name}_{mode.value}").format(LOG)
     options = {"checkpoint": checkpoint, "name": emitted_name(query.key, mode), "schema": schema.json()}
     return reader.options(**options).load()
 
 
-def source_name(name: str) -> str:
-    """A name that Spark takes for a source: words of plain letters as they are, others by their bytes."""
-    return name if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) else f"_{name.encode().hex()}"
+def _reader(spark: SparkSession, name: str) -> DataStreamReader:
+    """Sources have names where the session wants them: plain letters as they are, others by their bytes."""
+    if not has_named_sources(spark):
+        return spark.readStream
+    plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)
+    return spark.readStream.name(name if plain else f"_{name.encode().hex()}")

@@ -1,7 +1,7 @@
 """The Spark sessions of an engine: the user's, which stays as it is, and beside it one of Windrow's own.
 
-Both are of one SparkContext. What Windrow has to set (sources with names) would break other queries of the session that
-it is set in, so it is set in its own; its query, its settings and its name are not seen from the user's.
+Both are of one SparkContext. Windrow's queries, with their settings and names, are not seen from the user's; what the
+user has set, and any DataFrame of theirs, is taken over.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from os import environ
 from typing import Any
 
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.utils import is_remote
 
@@ -24,9 +24,6 @@ from windrow.runtime.spark.workers import check_workers, python_of_workers
 
 _NAMED_SOURCES = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 _SETTINGS = {
-    # Spark binds sources to their offsets by position unless they have names: streams could not come and go.
-    _NAMED_SOURCES: "true",
-    "spark.sql.streaming.offsetLog.formatVersion": "2",
     "spark.sql.adaptive.enabled": "false",  # stages are small and their partitions are chosen
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.streaming.metricsEnabled": "false",
@@ -36,7 +33,7 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Sessions:
-    """`inner` runs Windrow's query; `user` is the session that was given, or of the Spark that Windrow has started.
+    """`inner` runs Windrow's queries; `user` is the session that was given, or of the Spark that Windrow has started.
 
     `name` is what queries of this engine are called, in this process no other's.
     """
@@ -69,6 +66,14 @@ def sessions(spark: Any, master: str | None, checkpoint: str | None) -> Sessions
         if user.sparkContext in _engines_on:
             _engines_on[user.sparkContext] += 1
         return found
+
+
+def moved(rows: DataFrame, spark: SparkSession) -> DataFrame:
+    """The same DataFrame in another session: views and functions that it uses have been looked up in its own."""
+    jvm = spark._jvm
+    assert jvm is not None
+    made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, rows._jdf.queryExecution().analyzed())
+    return DataFrame(made, spark)
 
 
 def has_named_sources(spark: SparkSession) -> bool:
