@@ -238,15 +238,25 @@ except KeyboardInterrupt:
     print("interrupted", flush=True)
 if moment == "Java is there":
     with windrow.connect() as engine:
-        print(engine.spark.range(3).count())
+        engine.stream("r", engine.spark.readStream.format("rate").load(), timestamp="timestamp")
+        engine.start()
+        engine.spark.stop()
+        try:
+            engine.wait(180)
+        except windrow.WindrowError as error:
+            print(error.message)
 """
 
 
 @pytest.mark.parametrize(
-    ("moment", "said"), [("Java comes up", "interrupted\n"), ("Java is there", "interrupted\nnow\n3\n")]
+    ("moment", "said"),
+    [
+        ("Java comes up", "interrupted\n"),
+        ("Java is there", "interrupted\nnow\nSpark was stopped while an engine was running on it\n"),
+    ],
 )
 def test_an_interrupt_while_spark_starts_is_only_that(moment: str, said: str) -> None:
-    """And Spark can be started again in the same process."""
+    """And Spark can be started again in the same process; when it is stopped under an engine, the engine says so."""
     command = [sys.executable, "-c", START, moment]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "now\n"

@@ -76,6 +76,7 @@ TRACE = """An exception was raised by the Python Proxy. Return Message: Tracebac
             "a function failed (price, /home/ann/job.py line 7): FileNotFoundError",
             "mend it, then start again",
         ),
+        (f"{STAGE}{TRACE}AssertionError\n", "a task failed: AssertionError", "start again"),
         (f"{STAGE}{TRACE}KeyError: 'k'\n\tat org.apache.spark", "a task failed: KeyError: 'k'", "start again"),
         (
             "[STREAM_FAILED] Query windrow-run [id = 1, runId = 2] terminated with exception: "

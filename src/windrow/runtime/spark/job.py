@@ -19,6 +19,7 @@ from windrow.runtime.shards.tasks.router import route
 from windrow.runtime.shards.tasks.shard import step
 from windrow.runtime.spark.own_spark import log_to_read
 from windrow.runtime.spark.spark_errors import translated
+from windrow.runtime.spark.spark_session import check_running
 from windrow.runtime.spark.workers import python_of_workers
 
 _CANCELLED = "SPARK_JOB_CANCELLED"
@@ -33,6 +34,7 @@ def job_on(spark: SparkSession, delivered: Mapping[str, Delivery]) -> Job:
         try:
             return _run(reduce(DataFrame.union, [_reading(spark, spec), *frames]), spec)
         except Exception as error:
+            check_running(spark)
             if _CANCELLED in str(error):
                 raise
             if failed := {stream: why for stream, it in delivered.items() if (why := _failure(it.rows)) is not None}:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -73,7 +75,8 @@ class MicroBatches:
         until = monotonic() + _PATIENCE
         while not self._is_held and self._is_at_work(self._query) and monotonic() < until:
             time.sleep(_BETWEEN_LOOKS)
-        self._query.stop()
+        with suppress(Py4JError, OSError):  # Spark itself may be gone
+            self._query.stop()
 
     def hold(self) -> NoReturn:
         """Wait for the end of the query, in a micro-batch that is not to be run now."""
@@ -83,7 +86,7 @@ class MicroBatches:
         raise Interrupted
 
     def _is_at_work(self, query: StreamingQuery) -> bool:
-        return query.isActive and query.status["message"] != IDLE
+        return not self._has_been_stopped() and query.status["message"] != IDLE
 
     def _has_been_stopped(self) -> bool:
         try:

@@ -113,8 +113,8 @@ _KNOWN: tuple[tuple[str, Callable[[re.Match[str], str], WindrowError]], ...] = (
 
 def _cause(text: str) -> str:
     """The innermost exception that the text tells of, without the names of packages."""
-    found = re.findall(r"^\s*(?:Caused by: )?(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.+)$", text, re.MULTILINE)
-    inner = [f"{name}: {message}" for name, message in found if name not in _WRAPPINGS]
+    found = re.findall(r"^\s*(?:Caused by: )?(?:[\w.]+\.)?(\w+(?:Error|Exception))(?:: (.+))?$", text, re.MULTILINE)
+    inner = [f"{name}: {message}" if message else name for name, message in found if name not in _WRAPPINGS]
     return _without_marks(inner[-1] if inner else (text.splitlines() or [""])[0])
 
 

@@ -13,6 +13,7 @@ from itertools import count
 from os import environ
 from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource
@@ -66,6 +67,19 @@ def sessions(spark: Any, master: str | None, checkpoint: str | None) -> Sessions
         if user.sparkContext in _engines_on:
             _engines_on[user.sparkContext] += 1
         return found
+
+
+def check_running(spark: SparkSession) -> None:
+    """Raise if the job has stopped its Spark, or the Java machine is gone."""
+    hint = "connect again with the same checkpoint: nothing is lost. Close engines before spark.stop()"
+    if spark.sparkContext._jsc is None:
+        raise WindrowError("Spark was stopped while an engine was running on it", hint)
+    try:
+        is_stopped = spark.sparkContext._jsc.sc().isStopped()
+    except (Py4JError, OSError) as error:
+        raise WindrowError("the Java machine of Spark is gone", hint) from error
+    if is_stopped:
+        raise WindrowError("Spark was stopped while an engine was running on it", hint)
 
 
 def moved(rows: DataFrame, spark: SparkSession) -> DataFrame:

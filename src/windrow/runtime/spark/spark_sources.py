@@ -25,6 +25,7 @@ from windrow.runtime.spark.host import SparkHost
 from windrow.runtime.spark.micro_batches import IDLE, MicroBatches
 from windrow.runtime.spark.own_spark import log_to_read
 from windrow.runtime.spark.spark_errors import translated
+from windrow.runtime.spark.spark_session import check_running
 from windrow.sources.connectors import stops_on_error
 
 LOG = logging.getLogger("windrow")
@@ -64,6 +65,7 @@ class SparkSources:
         if self._fatal is not None:
             fatal, self._fatal = self._fatal, None
             raise fatal
+        check_running(self._host.spark)
         for name, query in list(self._queries.items()):
             if query.isActive:
                 continue
