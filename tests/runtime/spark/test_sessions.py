@@ -199,7 +199,7 @@ def test_stop_in_the_middle_of_a_micro_batch_leaves_no_trace(
         engine.stop()
         go_on.touch()
     new = log.read_bytes()[said:].decode()
-    assert "Exception" not in new and "\tat " not in new and "Error" not in new, new
+    assert "Exception" not in new and "\tat " not in new and "ERROR" not in new, new
     assert not [record for record in caplog.records if record.name.startswith("py4j")]
 
 
