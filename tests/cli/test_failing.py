@@ -29,4 +29,4 @@ def test_a_run_goes_on_and_says_what_fails(
         REFUSING.clear()
     shown = " ".join(capsys.readouterr().out.split())
     assert "2,000" in shown
-    assert "sink of n fails since" in shown and "OSError: no room; again at" in shown
+    assert "sink of n, since" in shown and "OSError: no room; again at" in shown

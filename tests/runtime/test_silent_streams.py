@@ -156,6 +156,8 @@ class TestHolding:
         step(engine, a=[4, 5])
         (warning,) = engine.status()["warnings"]
         assert "waiting_limit is reached" in warning["what"]
+        (held,) = engine.health()
+        assert held.what == "stream" and "waiting_limit is reached" in held.message and "HEARTBEAT" in held.hint
 
     def test_a_source_is_read_no_further_at_the_bound(self) -> None:
         engine = LocalEngine()

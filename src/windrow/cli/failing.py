@@ -17,7 +17,8 @@ def failing_lines(failing: Iterable[Mapping[str, Any]]) -> list[Text]:
 
 def _line(one: Mapping[str, Any]) -> str:
     again = "" if one["next_try"] is None else f"; again at {_clock(one['next_try'])}"
-    return f"{one['what']} of {one['name']} fails since {_clock(one['since'])}: {one['message']}{again}; {one['hint']}"
+    of = "" if one["what"] in ("query", "stream") else "of "
+    return f"{one['what']} {of}{one['name']}, since {_clock(one['since'])}: {one['message']}{again}; {one['hint']}"
 
 
 def _clock(time: int) -> str:

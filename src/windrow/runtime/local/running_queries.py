@@ -154,6 +154,7 @@ class RunningQueries:
         """Which queries are set aside, and who does not take what is handed over."""
         yield from self._aside.values()
         yield from self._inputs.sources.failures.health()
+        yield from self._inputs.reports.health(self.engine_progress())
         yield from self._inputs.feeds.health()
         for query in self.by_name.values():
             if isinstance(query, LocalQuery):

@@ -197,7 +197,8 @@ class Driver:
 
     def health(self) -> list[Failing]:
         """What fails or is set aside, while everything else goes on."""
-        return [*self.aside.health(), *self.readers.failures.health(), *self.publishing.health()]
+        held = self.batches.reports.health(self.plans.engine_progress(self.batches.last))
+        return [*self.aside.health(), *self.readers.failures.health(), *held, *self.publishing.health()]
 
     def sharing(self) -> dict[str, int]:
         """What the queries share: operators and streams, and how many there would be if every query ran alone."""

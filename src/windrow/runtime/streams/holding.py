@@ -15,6 +15,7 @@ from windrow.runtime.readers import Reader, Streams
 from windrow.units import FOREVER, MINUTE, format_timestamp
 
 Waiting = Mapping[Streams, int]  # rows that are held back, by the streams that whoever holds them moves with
+PAUSED = "waiting_limit is reached: the other streams are not read"
 _LONG = MINUTE  # silence that is worth a warning
 
 
@@ -89,7 +90,7 @@ def holding_warnings(holder: HoldingStream, since: int, now: int) -> Iterator[tu
     """What there is to be warned of: what, how many rows, since when."""
     who = ", ".join(holder.queries)
     if holder.is_full:
-        what = f"{who} waits for it, and waiting_limit is reached: the other streams are not read; {holder.hint}"
+        what = f"{who} waits for it, and {PAUSED}; {holder.hint}"
         yield what, holder.rows, since
     elif now - since >= _LONG:
         yield f"it is silent, and {who} waits for it; {holder.hint}", holder.rows, since

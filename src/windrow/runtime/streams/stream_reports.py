@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 from windrow.catalog import StreamEntry
 from windrow.clock import Clock
+from windrow.runtime.health import Failing
 from windrow.runtime.progress import Progress, StreamProgress, stream_status
 from windrow.runtime.readers import Reader, Streams
 from windrow.runtime.streams.heartbeats import Heartbeats
 from windrow.runtime.streams.holding import (
+    PAUSED,
     HoldingStream,
     Waiting,
     holders,
@@ -75,6 +77,13 @@ class StreamReports:
         yield from self.late_rows.warnings(entry.name.lower(), progress.intake)
         if holder is not None and not progress.is_idle:
             yield from holding_warnings(holder, since, self._clock.now())
+
+    def health(self, at: EngineProgress) -> Iterator[Failing]:
+        """Streams that so much waits for that the others are read no further."""
+        for name, holder in at.holders().items():
+            if holder.is_full:
+                message = f"{', '.join(holder.queries)} waits for it; {PAUSED}"
+                yield Failing("stream", name, self.heartbeats.silent_since(name), message, None, holder.hint)
 
     def holding(self, at: EngineProgress) -> dict[str, str]:
         """Who waits for a stream, since when, and what to do: what SHOW STREAMS says."""
