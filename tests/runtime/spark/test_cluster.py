@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from support import killed_run
 from support.interrupted import Came
 from support.killed_run import SOURCE, TESTS
 from support.killing import started
+from support.waiting import until
 
 SPARK = Path(pyspark.__file__).parent
 HOST = "127.0.0.1"
@@ -58,13 +58,6 @@ def worker(place: Path, name: str, master: str):  # type: ignore[no-untyped-def]
     return process(place, name, "org.apache.spark.deploy.worker.Worker", *arguments)
 
 
-def waited_for(condition, what: str) -> None:  # type: ignore[no-untyped-def]
-    until = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < until, f"{what} did not happen"
-        time.sleep(0.05)
-
-
 def test_a_cluster_that_loses_a_worker_comes_to_the_same(
     undisturbed: Came, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,21 +67,21 @@ def test_a_cluster_that_loses_a_worker_comes_to_the_same(
     arguments = ["--host", HOST, "--port", str(port), "--webui-port", "0"]
     monkeypatch.setenv("SPARK_LOCAL_IP", HOST)
     with process(tmp_path, "master", "org.apache.spark.deploy.master.Master", *arguments):
-        waited_for(lambda: "New state: ALIVE" in (tmp_path / "master.log").read_text(), "the start of the master")
+        until(lambda: "New state: ALIVE" in (tmp_path / "master.log").read_text(), "the start of the master")
         with worker(tmp_path, "first", master) as first, worker(tmp_path, "second", master):
-            waited_for(
+            until(
                 lambda: (tmp_path / "master.log").read_text().count("Registering worker") == 2,
                 "the start of the workers",
             )
             driver = started(lossy, master)
             try:
                 commits = lossy / "checkpoint" / "windrow" / "commits"
-                waited_for(lambda: (commits / "000000003").exists() or driver.poll() is not None, "the fourth batch")
+                until(lambda: (commits / "000000003").exists() or driver.poll() is not None, "the fourth batch")
                 manifests = lossy / "checkpoint" / "windrow" / "manifests"
-                waited_for(lambda: any(manifests.glob("000000005-*")) or driver.poll() is not None, "the sixth batch")
+                until(lambda: any(manifests.glob("000000005-*")) or driver.poll() is not None, "the sixth batch")
                 assert driver.poll() is None, (lossy / "log").read_text()[-3000:]
                 os.killpg(first.pid, signal.SIGKILL)  # the worker, its executor and its Python workers
-                assert driver.wait(600) == 0, (lossy / "log").read_text()[-3000:]
+                assert driver.wait() == 0, (lossy / "log").read_text()[-3000:]
                 assert "Removing worker" in (tmp_path / "master.log").read_text(), "it was lost while the driver ran"
             finally:
                 if driver.poll() is None:

@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import windrow
+from support.waiting import until
 from windrow.clock import ManualClock
 from windrow.errors import WindrowError
 from windrow.runtime.spark.engine import SparkEngine
@@ -200,9 +201,7 @@ def test_listeners_of_spark_see_what_operators_do(spark: SparkSession, tmp_path:
     try:
         engine.push("s", rows(1, 2, 3))
         engine.step()
-        until = time.monotonic() + 60
-        while not listener.seen and time.monotonic() < until:
-            time.sleep(0.05)  # Spark tells its listeners afterwards
+        until(lambda: listener.seen, "the call of the listener")  # Spark tells its listeners afterwards
     finally:
         manager.unregister(listener)
     (seen,) = listener.seen

@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.command import command
+from support.waiting import until
 
 FILE = """
 CREATE STREAM link (ts TIMESTAMP, src STRING, dst STRING, protocol STRING, bytes BIGINT, duration INTERVAL)
@@ -96,9 +97,9 @@ def test_a_second_interrupt_while_spark_stops_is_not_heard(tmp_path: Path) -> No
     command = [str(Path(sys.executable).with_name("windrow")), "run", str(tmp_path / "queries.cql")]
     options = ["--checkpoint", str(tmp_path / "run"), "--batch-rows", "1000"]
     running = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while running.poll() is None and not list((tmp_path / "run").glob("windrow/commits/*")):
-        time.sleep(0.1)
-    while running.poll() is None:  # from the first one on, whatever it is doing
+    until(lambda: running.poll() is not None or list((tmp_path / "run").glob("windrow/commits/*")), "a commit")
+    patience = time.monotonic() + 5  # whoever presses for longer ends it at once
+    while running.poll() is None and time.monotonic() < patience:  # whatever it is doing
         running.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             running.wait(0.1)

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import windrow
+from support.waiting import until
 from windrow.errors import WindrowError
 from windrow.runtime.shards import run_loop
 from windrow.runtime.spark import micro_batches, own_spark, workers
@@ -29,13 +29,6 @@ OTHER_PYTHON = str(Path(sys.base_prefix) / "bin" / "python3")  # the same versio
 
 def rows(*times: int) -> pa.Table:
     return pa.table({"ts": pa.array([t * SECOND for t in times], pa.timestamp("us", "UTC")), "k": times})
-
-
-def until(is_so: Callable[[], object]) -> None:
-    limit = time.monotonic() + 180
-    while not is_so():
-        assert time.monotonic() < limit
-        time.sleep(0.05)
 
 
 def what_a_job_sees(spark: SparkSession) -> dict[str, Any]:
@@ -80,7 +73,7 @@ def test_two_engines_leave_the_job_as_it_was(spark: SparkSession, tmp_path: Path
 
     unnamed = spark.readStream.format("rate").load().writeStream.format("memory").queryName("after").start()
     for query in (made_before, unnamed):
-        until(lambda query=query: query.recentProgress or not query.isActive)  # type: ignore[misc]
+        until(lambda query=query: query.recentProgress or not query.isActive, "a batch")  # type: ignore[misc]
         assert query.isActive
         query.stop()
     for engine in engines:
@@ -137,7 +130,7 @@ def test_workers_on_this_machine_run_this_python(spark: SparkSession, monkeypatc
         engine.stream("r", rate, timestamp="timestamp")
         engine.query("SELECT COUNT(*) AS n FROM r [RANGE UNBOUNDED]", name="n")
         engine.start()
-        until(lambda: engine.wait(0) or engine["n"].answer().num_rows)
+        until(lambda: engine.wait(0) or engine["n"].answer().num_rows, "an answer")
         assert not engine.wait(0)
     which = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.prefix).collect()
     assert which == [sys.base_prefix], "functions of the job run where they did"
@@ -194,7 +187,7 @@ def test_stop_in_the_middle_of_a_micro_batch_leaves_no_trace(
         engine.stream("r", rate.select("timestamp", F.udf(slow, "bigint")("value").alias("v")), timestamp="timestamp")
         engine.query("SELECT SUM(v) AS total FROM r [RANGE 1 MINUTE]")
         engine.start()
-        until(begun.exists)
+        until(begun.exists, "the first row")
         said = log.stat().st_size
         engine.stop()
         go_on.touch()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import windrow
 from support.own_aggregates import Longest
+from support.waiting import until
 from windrow.errors import WindrowError
 from windrow.runtime.spark import SparkEngine
 from windrow.types import STRING
@@ -219,9 +219,8 @@ def test_rows_come_from_rate_and_socket(spark: SparkSession) -> None:
             CREATE QUERY words AS SELECT value, COUNT(*) AS n FROM w [RANGE UNBOUNDED] GROUP BY value
         """)
         engine.start()
-        until = time.monotonic() + 120
-        while engine["counted"].answer().num_rows == 0 or engine["words"].answer().num_rows < 2:
-            assert not engine.wait(0.2) and time.monotonic() < until
+        until(lambda: engine.wait(0) or engine["counted"].answer().num_rows, "a row of the rate source")
+        until(lambda: engine.wait(0) or engine["words"].answer().num_rows == 2, "the lines of the socket")
         assert bag(engine["words"].answer()) == bag(pa.table({"value": ["a", "b"], "n": [2, 1]}))
         (counted,) = engine["counted"].answer().to_pylist()
         assert (counted["first"], counted["n"] > 0) == (0, True)
