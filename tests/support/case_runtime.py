@@ -138,7 +138,7 @@ def outcome_of(engine: Any, query: Any, setup: Setup, refreshes: Sequence[pa.Tab
         _changes(query.changes()),
         [found for table in refreshes for found in _refresh(table)],
         {name: _rows(engine.late(name), setup.schemas[name].names) for name in setup.schemas},
-        engine.watermark,
+        query.watermark,
         {name: _rows(engine.rejected(name), setup.schemas[name].names) for name in setup.schemas},
     )
 

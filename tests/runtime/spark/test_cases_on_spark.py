@@ -1,56 +1,64 @@
 """Query test files and generated queries on Spark: the same answers as the files say, and as the oracle gives.
 
-Many engines run in one Spark job (`together`), on 1, 2 and 5 shards, in one batch and in several, with all
-strategies, with and without the optimizer and what it brings. Every case runs in one of these ways, so that each pair
-of choices meets in some case; under the soak profile in all of them.
+All of them run in a few engines: on 1, 2 and 5 shards, in one batch and in several, with all strategies, with and
+without the optimizer and what it brings. Every case runs in one of these ways, so that each pair of choices meets in
+some case; under the soak profile in all of them.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+import windrow
 from support.case_checks import CASES, check, staged, ways
 from support.case_files import Case
-from support.case_runtime import OnShards, Setup
+from support.case_runtime import Outcome, Setup
+from support.cases_together import Apart, apart, batches_by, run_together
 from support.features import is_approximate
-from support.generated_streams import FILL, SCHEMAS, SECOND, START, all_streams, instants, world_of
-from support.local_runs import answers, feed
+from support.generated_streams import FILLING, SCHEMAS, SECOND, START, all_streams, instants, world_of
 from support.plans import DECLARATIONS
 from support.queries import queries
 from support.rows_in_view import Row, stream_order
-from support.spark_together import OneOfMany, Together
 from windrow.cql import compile_query
 from windrow.errors import WindrowError
-from windrow.plan.nodes import AppendOnly, OutputStream
+from windrow.plan.nodes import AppendOnly, Node, OutputStream
+from windrow.session import Session
 
 SHARDS = (1, 2, 5)
-AT_ONCE = 120  # engines in one job
 
 
-class OnSpark(OnShards):
-    """A runtime for query test files."""
-
-    def __init__(self, together: Together, number: int, shards: int) -> None:
-        super().__init__(shards, forgetful=False)
-        self._together, self._number = together, number
-
-    def engine(self) -> OneOfMany:
-        return OneOfMany(self._together, self._number, self._shards)
+class Run(NamedTuple):
+    case: Case
+    way: str
+    setup: Setup
+    shards: int
 
 
-Run = tuple[Case, str, Setup, int]
+class Done:
+    """A runtime that has run already."""
+
+    name = "Spark"
+
+    def __init__(self, found: Outcome | WindrowError) -> None:
+        self._found = found
+
+    def run(self, setup: Setup) -> Outcome:
+        if isinstance(self._found, WindrowError):
+            raise self._found
+        return self._found
 
 
 def ways_on_spark(case: Case, place: int) -> list[Run]:
     stage = staged(case)
     every = [
-        (case, way, setup if case.is_batched else in_few_batches(setup), shards)
+        Run(case, way, setup if case.is_batched else in_few_batches(setup), shards)
         for way, setup in ways(case, stage.setup, stage.streams)
         for shards in SHARDS
     ]
@@ -71,22 +79,30 @@ def in_few_batches(setup: Setup) -> Setup:
 
 
 @pytest.fixture(scope="module")
-def errors(spark: SparkSession, request: pytest.FixtureRequest) -> dict[str, list[BaseException]]:
-    """All cases that are asked for run, many in one job: what went wrong in each, by its name."""
+def errors(
+    spark: SparkSession, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, list[BaseException]]:
+    """All cases that are asked for run, those for a number of shards in one engine: what went wrong, by their names."""
     asked = {item.callspec.params["case"].name for item in request.session.items if _is_case(item)}
     runs = [run for place, case in enumerate(CASES) if case.name in asked for run in ways_on_spark(case, place)]
     found: dict[str, list[BaseException]] = {name: [] for name in asked}
-    for first in range(0, len(runs), AT_ONCE):
-        part, together = runs[first : first + AT_ONCE], Together(spark)
-
-        def run(number: int, part: list[Run] = part, together: Together = together) -> None:
-            case, way, setup, shards = part[number]
-            check(case, setup, OnSpark(together, number, shards), f"Spark, {shards} shards, {way}")
-
-        for (case, *_), error in zip(part, together.map(run, len(part)), strict=True):
-            if error is not None:
-                found[case.name].append(error)
+    for shards in SHARDS:
+        mine = [run for run in runs if run.shards == shards]
+        place = tmp_path_factory.mktemp(f"shards{shards}")
+        outcomes = on_spark(spark, place, shards, [apart(run.setup, number) for number, run in enumerate(mine)])
+        for run, outcome in zip(mine, outcomes, strict=True):
+            try:
+                check(run.case, run.setup, Done(outcome), f"Spark, {shards} shards, {run.way}")
+            except BaseException as error:
+                found[run.case.name].append(error)
     return found
+
+
+def on_spark(spark: SparkSession, place: Path, shards: int, cases: list[Apart]) -> list[Outcome | WindrowError]:
+    if not cases:
+        return []
+    with windrow.connect(spark=spark, checkpoint=str(place), shards=shards) as engine:
+        return run_together(engine, cases)
 
 
 def _is_case(item: pytest.Item) -> bool:
@@ -99,11 +115,18 @@ def test_case_on_spark(case: Case, errors: dict[str, list[BaseException]]) -> No
         raise error
 
 
-Generated = tuple[list[str], dict[str, list[Row]], list[int], list[int], str, str]
+class Generated(NamedTuple):
+    """A query, what it runs over and with, and the instants to compare at."""
+
+    text: str
+    plan: Node
+    streams: dict[str, list[Row]]
+    moments: list[int]
+    setup: Setup
 
 
 def generated(count: int) -> list[Generated]:
-    """Queries with streams, cuts, instants, a strategy and the optimizer on or off: always the same."""
+    """Always the same."""
     found: list[Generated] = []
 
     @settings(max_examples=count, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -123,44 +146,45 @@ def generated(count: int) -> list[Generated]:
         strategy: str,
         optimizer: str,
     ) -> None:
-        found.append((texts, streams, cuts, chosen, strategy, optimizer))
+        ordered = {name: stream_order(of, ["a"] if name == "t" else []) for name, of in streams.items()}
+        batches = batches_by(ordered, [START + cut * SECOND // 2 for cut in cuts])
+        chosen_settings = {"strategy": strategy, "optimizer": optimizer}
+        declared = [*DECLARATIONS.split(";")[:-1], *FILLING.values()]
+        for text in texts:
+            plan = answered(text)
+            if plan is not None:
+                schemas = {name: SCHEMAS[name] for name in ordered}
+                setup = Setup(declared, text, [], schemas, batches, list(ordered), chosen_settings)
+                found.append(Generated(text, plan, ordered, instants(plan, streams, chosen), setup))
 
     collect()
     return found
 
 
-def test_generated_queries(spark: SparkSession) -> None:
-    cases, together = generated(36), Together(spark)
-    found = together.map(lambda n: compared(cases[n], together, n), len(cases))
-    failed = [one for one in found if isinstance(one, BaseException)]
-    assert not failed, f"{len(failed)} of {len(cases)}: {failed[0]!r}"
-    assert sum(one for one in found if isinstance(one, int)) >= 100
-
-
-def compared(case: Generated, together: Together, number: int) -> int:
-    """How many queries gave the oracle's answers."""
-    texts, streams, cuts, chosen, strategy, optimizer = case
-    engine = OneOfMany(together, number, SHARDS[number % 3])
+def answered(text: str) -> Node | None:
+    """The plan of a query; None for one that has no answers to compare with."""
+    session = Session()
+    session.execute(DECLARATIONS)
     try:
-        engine.sql(f"{DECLARATIONS} {FILL} SET strategy = {strategy}; SET optimizer = {optimizer}")
-        running = [found for text in texts if (found := started(engine, text)) is not None]
-        ordered = {name: stream_order(of, ["a"] if name == "t" else []) for name, of in streams.items()}
-        feed(engine, ordered, SCHEMAS, [START + cut * SECOND // 2 for cut in cuts])
-        for text, plan, query in running:
-            world, moments = world_of(text, ordered), instants(plan, streams, chosen)
-            for moment, found in zip(moments, answers(query, moments), strict=True):
-                assert found == world.answer(moment), f"at {(moment - START) / SECOND} s: {text}"
-        return len(running)
-    finally:
-        engine.close()
-
-
-def started(engine: OneOfMany, text: str) -> tuple[str, Any, Any] | None:
-    """A query that has begun to run; None for one that has no answers to compare with, or is not run."""
-    try:
-        plan = compile_query(text, engine.session.catalog)
-        if is_approximate(plan) or any(isinstance(node, OutputStream | AppendOnly) for node in plan.walk()):
-            return None
-        return text, plan, engine.query(text)
+        plan = compile_query(text, session.catalog)
     except WindrowError:
         return None
+    strange = is_approximate(plan) or any(isinstance(node, OutputStream | AppendOnly) for node in plan.walk())
+    return None if strange else plan
+
+
+def test_generated_queries(spark: SparkSession, tmp_path: Path) -> None:
+    cases = generated(36)
+    compared = 0
+    for shards in SHARDS:
+        mine = cases[SHARDS.index(shards) :: len(SHARDS)]
+        place = tmp_path / str(shards)
+        outcomes = on_spark(spark, place, shards, [apart(case.setup, number) for number, case in enumerate(mine)])
+        for case, outcome in zip(mine, outcomes, strict=True):
+            if isinstance(outcome, WindrowError):
+                continue
+            world = world_of(case.text, case.streams)
+            for moment in case.moments:
+                assert outcome.answer(moment) == world.answer(moment), f"at {(moment - START) / SECOND} s: {case.text}"
+            compared += 1
+    assert compared >= 100
