@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from support.command import Command
+from windrow.cli.run import waiting_lines
 
 STREAM = "CREATE STREAM s (ts TIMESTAMP, symbol STRING, price DECIMAL(18, 4), size BIGINT, venue STRING)"
 GENERATED = f"{STREAM} FROM generator('trades', rate => 1000, rows => 5000) TIMESTAMP BY ts;"
@@ -90,3 +94,46 @@ def test_lines_of_json_are_printed_when_something_has_happened(windrow: Command,
 
     assert len(printed) == len(set(printed)) >= 1
     assert json.loads(printed[-1])["streams"]["s"]["rows"] == 5000
+
+
+def test_a_run_that_follows_a_folder_reads_files_as_they_come(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "a.csv").write_text("ts,a\n2026-01-01 12:00:00,1\n2026-01-01 12:00:01,2\n")
+    file = tmp_path / "queries.cql"
+    file.write_text(
+        f"CREATE STREAM f (ts TIMESTAMP, a BIGINT) FROM csv('{folder}') TIMESTAMP BY ts;"
+        "CREATE QUERY q AS SELECT COUNT(*) AS n FROM f;"
+    )
+    code = "import sys; from windrow.cli import main; main()"
+    arguments = [sys.executable, "-c", code, "run", str(file), "--local", "--follow", "--json"]
+    running = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+
+    def read_until(rows: int) -> None:
+        assert running.stdout is not None
+        for line in running.stdout:
+            if json.loads(line)["streams"]["f"]["rows"] == rows:
+                return
+        raise AssertionError(f"it ended before there were {rows} rows")
+
+    read_until(2)
+    (folder / "b.csv").write_text("ts,a\n2026-01-01 12:00:02,3\n")
+    read_until(3)
+    running.send_signal(signal.SIGINT)
+    running.communicate()
+    assert running.returncode == 130
+
+
+@pytest.mark.parametrize(
+    ("streams", "lines"),
+    [
+        ({"s": (0, None)}, ["no row has come yet; loops that have not run here before are being compiled"]),
+        ({"s": (5, 7), "t": (0, None)}, ["t has had no row yet: queries that read it wait for it"]),
+        ({"s": (5, 7), "t": (0, 7)}, []),
+    ],
+    ids=str,
+)
+def test_why_nothing_moves_is_said(streams: dict[str, tuple[int, int | None]], lines: list[str]) -> None:
+    told = {name: {"rows": rows, "watermark": watermark} for name, (rows, watermark) in streams.items()}
+    assert waiting_lines(told) == lines

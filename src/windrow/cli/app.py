@@ -75,17 +75,42 @@ def run(
         str | None, typer.Option(help="The folder of a run that can be taken up again.", show_default=False)
     ] = None,
     batch_rows: Annotated[int, typer.Option(min=1, help="Rows of a generator that are read at a time.")] = 100_000,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on waiting for more files, until Ctrl-C.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the status as lines of JSON instead of answers.")] = False,
 ) -> None:
-    """Run the queries of a file until all its sources have ended, with live answers in the terminal."""
-    from windrow.cli.run import run_local, run_on_spark  # loads the engine, which the other commands do without
+    """Run the queries of a file until all that is there has been read, with live answers in the terminal.
 
-    console, statements = None if json else Console(), read_statements(file)
+    With a checkpoint the same command reads what is new when it is run again.
+    """
+    from windrow.cli.run import (  # loads the engine, which the other commands do without
+        RunOptions,
+        run_local,
+        run_on_spark,
+    )
+
+    statements, options = (
+        read_statements(file),
+        RunOptions(None if json else Console(), follow, master, checkpoint, batch_rows),
+    )
     if not local:
-        raise typer.Exit(run_on_spark(statements, console, master, checkpoint, batch_rows))
+        raise typer.Exit(run_on_spark(statements, options))
     if master is not None or checkpoint is not None:
         raise WindrowError("--master and --checkpoint are for runs on Spark", "leave out --local, or both of them")
-    raise typer.Exit(run_local(statements, console))
+    raise typer.Exit(run_local(statements, options))
+
+
+@app.command()
+def retry(
+    checkpoint: Annotated[str, typer.Argument(help="The folder of a run.", show_default=False)],
+    stream: Annotated[str | None, typer.Argument(help="One of its streams; all if not given.")] = None,
+    master: Annotated[
+        str | None, typer.Option(help="The Spark master, such as spark://host:7077; in this process if not given.")
+    ] = None,
+) -> None:
+    """Go on with a run, with the files that could not be read tried again."""
+    from windrow.cli.run import RunOptions, retry_on_spark
+
+    raise typer.Exit(retry_on_spark(checkpoint, stream, RunOptions(Console(), master=master, checkpoint=checkpoint)))
 
 
 @app.command()

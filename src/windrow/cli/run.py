@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from rich.box import SIMPLE_HEAD
@@ -16,6 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from windrow.catalog import StreamEntry
 from windrow.cli.failing import failing_lines
 from windrow.cli.interrupts import INTERRUPTED, INTERRUPTS
 from windrow.cli.questions import questions
@@ -28,32 +29,63 @@ from windrow.units import FOREVER, format_size, format_timestamp
 if TYPE_CHECKING:
     from windrow.runtime.engine import Engine
     from windrow.runtime.query import Query
+    from windrow.runtime.spark import SparkEngine
 
 _SHOWN_ROWS = 8
 _FRAME = 5  # lines of a table that are not rows
 
 
-def run_local(file: StatementFile, console: Console | None) -> int:
-    """Run the statements in this process until all sources have ended; without a console the status is printed."""
+class RunOptions(NamedTuple):
+    """What a user may choose about a run."""
+
+    console: Console | None  # without one the status is printed
+    follow: bool = False
+    master: str | None = None
+    checkpoint: str | None = None
+    rows_a_batch: int | None = None
+
+
+def run_local(file: StatementFile, options: RunOptions) -> int:
+    """Run the statements in this process until all that is there has been read; the exit code."""
     _warn(file.check(is_resumed=False))
     with connect(local=True) as engine, INTERRUPTS.running(), file.named():
         engine.sql(file.text)
-        return _run(engine, file, console, "nothing of a run with --local is kept: it starts anew")
+        return _run(engine, questions(file.text), options, "nothing of a run with --local is kept: it starts anew")
 
 
-def run_on_spark(
-    file: StatementFile, console: Console | None, master: str | None, checkpoint: str | None, rows_a_batch: int
-) -> int:
+def run_on_spark(file: StatementFile, options: RunOptions) -> int:
     """The same on Spark; the checkpoint of an earlier run is resumed."""
-    _warn(file.check(is_resumed=checkpoint is not None and _may_exist(checkpoint)))
-    with console.status("Starting Spark ...") if console is not None and console.is_terminal else nullcontext():
-        engine = connect(master=master, checkpoint=checkpoint, rows_a_batch=rows_a_batch)
-    with engine, INTERRUPTS.running(), file.named():
+    _warn(file.check(is_resumed=options.checkpoint is not None and _may_exist(options.checkpoint)))
+    with _on_spark(options) as engine, INTERRUPTS.running(), file.named():
         engine.resume(file.text)
         if not engine.queries:
             raise WindrowError(f"there is no query in {file.name}, nor in the checkpoint", "write CREATE QUERY name AS")
         engine.end_streams_without_source()
-        return _run(engine, file, console, _NEXT_TIME if checkpoint is None else "the same command goes on from here")
+        again = _NEXT_TIME if options.checkpoint is None else "the same command goes on from here"
+        return _run(engine, questions(file.text), options, again)
+
+
+def retry_on_spark(checkpoint: str, stream: str | None, options: RunOptions) -> int:
+    """Go on with a run, with files that were rejected read again: of one stream, or of all."""
+    if not _may_exist(checkpoint):
+        raise WindrowError(f"there is no checkpoint in {checkpoint}", "name the folder that a run was given")
+    with _on_spark(options) as engine, INTERRUPTS.running():
+        streams = (
+            [stream] if stream is not None else [each.name for each in engine.session.catalog.entries(StreamEntry)]
+        )
+        files = [file for name in streams for file in engine.retry(name)]
+        if not files:
+            _warn([f"no file{'' if stream is None else f' of {stream}'} has been rejected: there is nothing to retry"])
+            return 0
+        if options.console is not None:
+            options.console.print(f"reading again: {', '.join(files)}", highlight=False, markup=False, soft_wrap=True)
+        return _run(engine, {}, options, "the same command goes on from here")
+
+
+def _on_spark(options: RunOptions) -> SparkEngine:
+    console = options.console
+    with console.status("Starting Spark ...") if console is not None and console.is_terminal else nullcontext():
+        return connect(master=options.master, checkpoint=options.checkpoint, rows_a_batch=options.rows_a_batch)
 
 
 _NEXT_TIME = "nothing is kept; with --checkpoint FOLDER the same command would go on from here"
@@ -68,19 +100,18 @@ def _warn(told: Sequence[str]) -> None:
         Console(stderr=True, highlight=False).print(f"warning: {line}", style="yellow", markup=False, soft_wrap=True)
 
 
-def _run(engine: Engine, file: StatementFile, console: Console | None, next_time: str) -> int:
+def _run(engine: Engine, asked: Mapping[str, str], options: RunOptions, next_time: str) -> int:
     """Until the sources have ended or somebody interrupts; the exit code. `next_time` is how it could go on then."""
-    if console is None:
-        is_interrupted = print_run(engine)
-        where = Console(stderr=True)
+    if options.console is None:
+        is_interrupted, where = print_run(engine, options.follow), Console(stderr=True)
     else:
-        is_interrupted, where = show_run(engine, questions(file.text), console), console
+        is_interrupted, where = show_run(engine, asked, options.console, options.follow), options.console
     if is_interrupted:
         where.print(Text(f"interrupted; {next_time}", style="dim"), soft_wrap=True)
     return INTERRUPTED if is_interrupted else 0
 
 
-def print_run(engine: Engine) -> bool:
+def print_run(engine: Engine, follow: bool) -> bool:
     """Run, and print the status as a line of JSON whenever something has happened; whether it was interrupted."""
     printed: list[dict[str, Any]] = []
 
@@ -90,36 +121,39 @@ def print_run(engine: Engine) -> bool:
             printed[:] = [status]
             print(json.dumps(status), flush=True)
 
-    is_interrupted = _is_interrupted(engine, print_status)
+    is_interrupted = _is_interrupted(engine, print_status, follow)
     print_status()
     return is_interrupted
 
 
-def show_run(engine: Engine, asked: Mapping[str, str], console: Console) -> bool:
+def show_run(engine: Engine, asked: Mapping[str, str], console: Console, follow: bool = False) -> bool:
     """Run, and show it as it goes; Ctrl-C ends a run that has no end of its own. Whether it did."""
-    is_interrupted = live(engine, asked, console) if console.is_terminal else _is_interrupted(engine, lambda: None)
+    if console.is_terminal:
+        is_interrupted = live(engine, asked, console, follow)
+    else:
+        is_interrupted = _is_interrupted(engine, lambda: None, follow)
     for query in engine.queries:
         console.print(answer_table(query, asked), soft_wrap=not console.is_terminal)
     status = engine.status()
     console.print(_summary(status))
-    for line in _remarks(status):
+    for line in (*failing_lines(status["failing"]), *warning_lines(status["warnings"])):
         console.print(line, soft_wrap=True)
     return is_interrupted
 
 
-def _is_interrupted(engine: Engine, poll: Callable[[], object]) -> bool:
+def _is_interrupted(engine: Engine, poll: Callable[[], object], follow: bool) -> bool:
     def check_and_poll() -> None:
         INTERRUPTS.check()
         poll()
 
     try:
-        engine.run(check_and_poll)
+        engine.run(check_and_poll, follow)
     except KeyboardInterrupt:
         return True
     return False
 
 
-def live(engine: Engine, asked: Mapping[str, str], console: Console) -> bool:
+def live(engine: Engine, asked: Mapping[str, str], console: Console, follow: bool) -> bool:
     """Run with the answers so far on the screen; whether it was interrupted."""
     began, seen = monotonic(), _Rate()
     shown: dict[Any, RenderableType] = {}  # the answers after the last micro-batch: they are read once
@@ -134,16 +168,30 @@ def live(engine: Engine, asked: Mapping[str, str], console: Console) -> bool:
             progress = _progress(engine, status, monotonic() - began, seen)
             screen.update(Group(progress, *_remarks(status), shown[batch]), refresh=True)
 
-        return _is_interrupted(engine, poll)
+        poll()
+        return _is_interrupted(engine, poll, follow)
 
 
 def _remarks(status: Mapping[str, Any]) -> list[Text]:
-    """What fails, and what is hardly as it was meant."""
-    warned = (
-        f"warning: {one['stream']}: {one['what']} ({one['count']:,} rows, since {one['since']})"
-        for one in status["warnings"]
-    )
-    return [*failing_lines(status["failing"]), *(Text(line, style="yellow") for line in warned)]
+    """What fails, what is hardly as it was meant, and what is waited for."""
+    waiting = [Text(line, style="dim") for line in waiting_lines(status["streams"])]
+    return [*failing_lines(status["failing"]), *warning_lines(status["warnings"]), *waiting]
+
+
+def warning_lines(warnings: Iterable[Mapping[str, Any]]) -> list[Text]:
+    """`status()["warnings"]` as lines."""
+    return [
+        Text(f"warning: {one['stream']}: {one['what']} ({one['count']:,} rows, since {one['since']})", style="yellow")
+        for one in warnings
+    ]
+
+
+def waiting_lines(streams: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Why nothing may be seen to move: no row has come yet, at all or of some streams."""
+    silent = [name for name, stream in streams.items() if not stream["rows"] and stream["watermark"] is None]
+    if len(silent) == len(streams):
+        return ["no row has come yet; loops that have not run here before are being compiled"]
+    return [f"{name} has had no row yet: queries that read it wait for it" for name in silent]
 
 
 def _answers(engine: Engine, asked: Mapping[str, str], console: Console) -> RenderableType:

@@ -13,8 +13,6 @@ from windrow.errors import CqlError, CqlNameError, WindrowError
 from windrow.plan.analysis.relations import streams_of
 from windrow.session import Session
 
-_CHECKED = ("parquet", "csv", "json", "generator")  # sources whose places and options can be looked at beforehand
-
 
 class StatementFile(NamedTuple):
     name: str  # empty for statements that are in no file
@@ -84,9 +82,11 @@ def read_statements(file: Path) -> StatementFile:
 
 def _check(entry: Entry, session: Session) -> None:
     """What a runtime would refuse, as far as it can be known without one."""
-    from windrow.sources.connectors import source_of  # loads Arrow, which `explain` does without
+    if isinstance(entry, StreamEntry | TableEntry) and entry.connector is not None:
+        from windrow.sources.connectors import check_source, source_of  # load Arrow, which `explain` does without
 
-    if isinstance(entry, StreamEntry | TableEntry) and entry.connector is not None and entry.connector.name in _CHECKED:
-        source_of(entry.connector, entry.columns)
+        check_source(entry.connector)
+        if entry.connector.name == "generator":
+            source_of(entry.connector, entry.columns)
     if isinstance(entry, QueryEntry) and entry.plan is not None:
         session.explain_query(entry.name, entry.plan)

@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
@@ -64,6 +66,46 @@ def test_a_file_runs_twice(
     status = json.loads(run(FILE, "--json")[1].splitlines()[-1])
     assert status["streams"]["link"]["rows"] == 3000
     assert status["streams"]["link"]["unread"] == 0
+
+
+def test_a_run_again_reads_what_is_new_and_files_can_be_retried(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    stack: contextlib.ExitStack,
+) -> None:
+    """As from cron: every run ends when it has read what there is."""
+    windrow, folder, place = stack.enter_context(command(capsys, monkeypatch)), tmp_path / "files", tmp_path / "run"
+    folder.mkdir()
+    (tmp_path / "queries.cql").write_text(
+        f"CREATE STREAM f (ts TIMESTAMP, a BIGINT) FROM parquet('{folder}') TIMESTAMP BY ts;"
+        "CREATE QUERY counted AS SELECT COUNT(*) AS n FROM f;"
+    )
+
+    def write(name: str, *seconds: int) -> None:
+        times = pa.array([second * 1_000_000 for second in seconds], pa.timestamp("us", "UTC"))
+        pa.parquet.write_table(pa.table({"ts": times, "a": list(seconds)}), folder / name)
+
+    def rows(*arguments: str) -> int:
+        finished = windrow(*arguments)
+        assert (finished.returncode, finished.stderr) == (0, "")
+        return int(json.loads(finished.stdout.splitlines()[-1])["streams"]["f"]["rows"])
+
+    run = ["run", str(tmp_path / "queries.cql"), "--checkpoint", str(place), "--json"]
+    write("a.parquet", 1, 2)
+    (folder / "broken.parquet").write_text("this is no Parquet")
+    assert rows(*run) == 2
+    assert rows(*run) == 2, "nothing is read twice"
+    write("b.parquet", 3)
+    assert rows(*run) == 3
+
+    again = windrow("retry", str(place), "F")
+    assert (again.returncode, again.stderr) == (0, "")
+    assert again.stdout.startswith("reading again: broken.parquet\ncounted")
+    assert windrow("retry", str(place), "g").stderr.startswith("there is no stream g")
+    assert windrow("retry", str(tmp_path / "none")).stderr.startswith("there is no checkpoint in")
+    (folder / "broken.parquet").unlink()
 
 
 def test_a_run_of_its_own_says_nothing_but_its_results(tmp_path: Path) -> None:

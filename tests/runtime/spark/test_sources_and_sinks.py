@@ -238,16 +238,13 @@ def test_a_socket_that_nobody_listens_to_stops_nobody_else(spark: SparkSession, 
     """)
     engine.start()
     engine.push("s", rows(1, 2))
-    until = time.monotonic() + 120
-    while not engine.health() or engine["q"].answer().num_rows == 0:
-        assert not engine.wait(0.1) and time.monotonic() < until
+    until(lambda: engine.wait(0) or (engine.health() and engine["q"].answer().num_rows), "an answer beside a failure")
     (failing,) = engine.health()
     assert (failing.what, failing.name) == ("source", "w")
     assert failing.next_try is not None and failing.next_try > failing.since
     with socket.create_server(("127.0.0.1", port)) as server:
         threading.Thread(target=lambda: server.accept()[0].sendall(b"a\nb\n"), daemon=True).start()
-        while engine.status()["streams"]["w"]["rows"] < 2:
-            assert not engine.wait(0.1) and time.monotonic() < until
+        until(lambda: engine.wait(0) or engine.status()["streams"]["w"]["rows"] == 2, "the lines of the socket")
     engine.push("s", rows(3, 4))
     engine.step()
     assert engine["q"].answer().num_rows == 3
