@@ -48,7 +48,9 @@ def _format(stored: Path) -> int:
 
 
 def test_every_format_before_this_one_is_stored() -> None:
-    assert [_format(stored) for stored in STORED] == list(range(4, FORMAT))
+    """The present one when its round is over: WINDROW_REWRITE=1 writes it."""
+    stored = {_format(stored) for stored in STORED}
+    assert {*range(4, FORMAT)} <= stored <= {*range(4, FORMAT + 1)}
 
 
 @pytest.mark.parametrize("stored", STORED, ids=lambda path: path.name)

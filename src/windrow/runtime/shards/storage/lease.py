@@ -129,11 +129,10 @@ class Lease:
 
     def _gives_signs(self, epoch: int, holder: Holder, before: Beat | None) -> bool:
         """Whether a holder on another machine does so within the time of a lease."""
-        began = self._clock.now()
-        if began - (holder.since if before is None else before.at) > _LONG_AGO * _SECOND:
+        if self._clock.now() - (holder.since if before is None else before.at) > _LONG_AGO * _SECOND:
             return False
         LOG.warning("%s had the checkpoint; waiting whether it still does", _described(holder))
-        while self._clock.now() - began < LEASE * _SECOND:
+        for _ in range(LEASE):  # no clock is asked: it may be set meanwhile
             self._pause(1)
             now = self._beat(epoch)
             if now is not None and now.released:
