@@ -18,7 +18,7 @@ ANYWHERE = {"0100007F", "00000000000000000000000001000000", "0000000000000000FFF
 
 def bring(engine: Any, rows: int) -> None:
     """A stream that Spark brings, so that it has offsets."""
-    frame = engine.reader("s").format("rate-micro-batch").option("rowsPerBatch", rows).load()
+    frame = engine.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", rows).load()
     engine.stream("s", frame.select(F.col("timestamp").alias("t"), F.col("value").alias("k")), timestamp="t")
 
 

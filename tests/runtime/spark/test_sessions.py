@@ -60,7 +60,7 @@ def test_two_engines_leave_the_job_as_it_was(spark: SparkSession, tmp_path: Path
         engine.push("s", rows(1, 2 + number, 9))
         rate = spark.readStream.format("rate").load()
         engine.stream("r", rate, timestamp="timestamp")
-    until(lambda: all(engine.inner_spark.streams.active for engine in engines))
+    until(lambda: all(engine.inner_spark.streams.active for engine in engines), "the start of both")
     assert [engine.inner_spark.streams.active[0].name for engine in engines] == ["windrow-run-r", "windrow-run-2-r"]
     assert {engine.inner_spark.conf.get("spark.sql.shuffle.partitions") for engine in engines} == {"7"}
     for number, engine in enumerate(engines):
@@ -204,7 +204,10 @@ def test_readers_of_an_engine_that_is_closed_hear_why(spark: SparkSession) -> No
     engine.step()
     query: Any = engine["q"]
     reader = query.dataframe().writeStream.format("noop").start()
-    until(lambda: any(progress.numInputRows for progress in reader.recentProgress) or not reader.isActive)
+    until(
+        lambda: any(progress.numInputRows for progress in reader.recentProgress) or not reader.isActive,
+        "the first rows",
+    )
     assert reader.isActive
     engine.close()
     with pytest.raises(StreamingQueryException, match="the engine was closed, and what its queries have emitted is"):
