@@ -17,7 +17,7 @@ from windrow.catalog import StreamEntry, TableEntry
 from windrow.errors import WindrowError
 from windrow.session import Session
 
-_TOKEN = re.compile(r"'(?:[^']|'')*'|\w+|.", re.DOTALL)
+_TOKEN = re.compile(r"'(?:[^']|'')*'|\d[\d.]*\s+\w+|\w+|.", re.DOTALL)  # what follows a number is a unit, not a name
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,13 @@ class Apart:
 
     setup: Setup
     names: Mapping[str, str]  # as the case has them, in lower case -> as the engine has them
+
+    def beside(self, query: str) -> Apart:
+        """Another query over the same streams and tables, which are there already, as are their rows."""
+        more = replace(
+            self.setup, query=_renamed(query, self.names), declarations=[], statements=[], batches=[], ending=[]
+        )
+        return replace(self, setup=more)
 
     def as_written(self, outcome: Outcome) -> Outcome:
         late, rejected = (

@@ -82,16 +82,10 @@ def run(
 
     With a checkpoint the same command reads what is new when it is run again.
     """
-    from windrow.cli.run import (  # loads the engine, which the other commands do without
-        RunOptions,
-        run_local,
-        run_on_spark,
-    )
+    from windrow.cli.run import RunOptions, run_local, run_on_spark  # loads the engine, as other commands need not
 
-    statements, options = (
-        read_statements(file),
-        RunOptions(None if json else Console(), follow, master, checkpoint, batch_rows),
-    )
+    statements = read_statements(file)
+    options = RunOptions(None if json else Console(), follow, master, checkpoint, batch_rows)
     if not local:
         raise typer.Exit(run_on_spark(statements, options))
     if master is not None or checkpoint is not None:

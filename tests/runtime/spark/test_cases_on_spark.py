@@ -116,13 +116,11 @@ def test_case_on_spark(case: Case, errors: dict[str, list[BaseException]]) -> No
 
 
 class Generated(NamedTuple):
-    """A query, what it runs over and with, and the instants to compare at."""
+    """Queries over the same rows, and the instants at which their answers are compared."""
 
-    text: str
-    plan: Node
+    setup: Setup  # without a query of theirs
     streams: dict[str, list[Row]]
-    moments: list[int]
-    setup: Setup
+    queries: dict[str, list[int]]
 
 
 def generated(count: int) -> list[Generated]:
@@ -147,15 +145,18 @@ def generated(count: int) -> list[Generated]:
         optimizer: str,
     ) -> None:
         ordered = {name: stream_order(of, ["a"] if name == "t" else []) for name, of in streams.items()}
-        batches = batches_by(ordered, [START + cut * SECOND // 2 for cut in cuts])
-        chosen_settings = {"strategy": strategy, "optimizer": optimizer}
-        declared = [*DECLARATIONS.split(";")[:-1], *FILLING.values()]
-        for text in texts:
-            plan = answered(text)
-            if plan is not None:
-                schemas = {name: SCHEMAS[name] for name in ordered}
-                setup = Setup(declared, text, [], schemas, batches, list(ordered), chosen_settings)
-                found.append(Generated(text, plan, ordered, instants(plan, streams, chosen), setup))
+        setup = Setup(
+            [*DECLARATIONS.split(";")[:-1], *FILLING.values()],
+            "SELECT a FROM s",
+            [],
+            {name: SCHEMAS[name] for name in ordered},
+            batches_by(ordered, [START + cut * SECOND // 2 for cut in cuts]),
+            list(ordered),
+            {"strategy": strategy, "optimizer": optimizer},
+        )
+        plans = {text: plan for text in texts if (plan := answered(text)) is not None}
+        moments = {text: instants(plan, streams, chosen) for text, plan in plans.items()}
+        found.append(Generated(setup, ordered, moments))
 
     collect()
     return found
@@ -174,17 +175,20 @@ def answered(text: str) -> Node | None:
 
 
 def test_generated_queries(spark: SparkSession, tmp_path: Path) -> None:
-    cases = generated(36)
-    compared = 0
-    for shards in SHARDS:
-        mine = cases[SHARDS.index(shards) :: len(SHARDS)]
-        place = tmp_path / str(shards)
-        outcomes = on_spark(spark, place, shards, [apart(case.setup, number) for number, case in enumerate(mine)])
-        for case, outcome in zip(mine, outcomes, strict=True):
-            if isinstance(outcome, WindrowError):
-                continue
-            world = world_of(case.text, case.streams)
-            for moment in case.moments:
-                assert outcome.answer(moment) == world.answer(moment), f"at {(moment - START) / SECOND} s: {case.text}"
-            compared += 1
+    every, compared = generated(36), 0
+    for place, shards in enumerate(SHARDS):
+        mine, cases = every[place :: len(SHARDS)], list[Apart]()
+        for number, case in enumerate(mine):
+            declared = apart(case.setup, number)
+            cases += [declared, *(declared.beside(text) for text in case.queries)]
+        outcomes = iter(on_spark(spark, tmp_path / str(shards), shards, cases))
+        for case in mine:
+            assert isinstance(next(outcomes), Outcome)
+            for text, moments in case.queries.items():
+                outcome, world = next(outcomes), world_of(text, case.streams)
+                if isinstance(outcome, WindrowError):
+                    continue
+                for moment in moments:
+                    assert outcome.answer(moment) == world.answer(moment), f"at {(moment - START) / SECOND} s: {text}"
+                compared += 1
     assert compared >= 100
