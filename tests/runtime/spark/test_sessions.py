@@ -122,6 +122,22 @@ def test_dataframes_from_before_are_read_once_over_restarts(spark: SparkSession,
             assert engine.status()["streams"]["s"]["rows"] == first + 2
 
 
+def test_sessions_that_want_names_of_sources_get_them(spark: SparkSession) -> None:
+    named = spark.newSession()
+    named.conf.set("spark.sql.streaming.queryEvolution.enableSourceEvolution", "true")
+    named.conf.set("spark.sql.streaming.offsetLog.formatVersion", "2")
+    with windrow.connect(spark=named) as engine:
+        engine.stream("given", named.readStream.name("mine").format("rate").load(), timestamp="timestamp")
+        engine.sql("CREATE STREAM stated (timestamp TIMESTAMP, value BIGINT) FROM rate() TIMESTAMP BY timestamp")
+        query: Any = engine.query("SELECT value FROM given [RANGE UNBOUNDED]")
+        reader = query.dataframe().writeStream.format("noop").start()
+        engine.start()
+        until(lambda: all(engine.status()["streams"].get(name, {"rows": 0})["rows"] for name in ("given", "stated")))
+        assert not engine.health() and reader.isActive
+        assert [active.id for active in named.streams.active] == [reader.id]
+        reader.stop()
+
+
 def test_workers_on_this_machine_run_this_python(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that was started without PYSPARK_PYTHON has workers without Windrow."""
     monkeypatch.setattr(spark.sparkContext, "pythonExec", OTHER_PYTHON)
@@ -216,14 +232,16 @@ def test_readers_of_an_engine_that_is_closed_hear_why(spark: SparkSession) -> No
 
 START = """
 import sys, windrow
+from pyspark import SparkContext
 from windrow.runtime.spark import own_spark
 
-launch, moment = own_spark._launch, sys.argv[1]
+launch, moment, machines = own_spark._launch, sys.argv[1], []
 
 def told(conf):
     if moment == "Java comes up":
         print("now", flush=True)
     launch(conf)
+    machines.append(SparkContext._gateway.proc)
     if moment == "Java is there":
         print("now", flush=True)
 
@@ -231,7 +249,7 @@ own_spark._launch = told
 try:
     windrow.connect()
 except KeyboardInterrupt:
-    print("interrupted", flush=True)
+    print("interrupted", *(machine.poll() for machine in machines), flush=True)
 if moment == "Java is there":
     with windrow.connect() as engine:
         engine.stream("r", engine.spark.readStream.format("rate").load(), timestamp="timestamp")
@@ -247,8 +265,8 @@ if moment == "Java is there":
 @pytest.mark.parametrize(
     ("moment", "said"),
     [
-        ("Java comes up", "interrupted\n"),
-        ("Java is there", "interrupted\nnow\nSpark was stopped while an engine was running on it\n"),
+        ("Java comes up", "interrupted -9\n"),
+        ("Java is there", "interrupted -9\nnow\nSpark was stopped while an engine was running on it\n"),
     ],
 )
 def test_an_interrupt_while_spark_starts_is_only_that(moment: str, said: str) -> None:

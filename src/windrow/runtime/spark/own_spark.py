@@ -40,9 +40,11 @@ def started_session(master: str | None) -> SparkSession:
     master = with_attempts(master or f"local[{os.cpu_count() or 2}]")
     here = _IN_THIS_MACHINE if master.startswith("local") else {}
     conf = SparkConf().setAll(list({**_SETTINGS, "spark.master": master, **here}.items()))
-    with _interruptible():
+    with _interruptible() as interrupted:
         if SparkContext._gateway is None:
             _launch(conf)
+        if interrupted.is_set():
+            raise KeyboardInterrupt
         return SparkSession(SparkContext(conf=conf))
 
 
@@ -56,33 +58,36 @@ def with_attempts(master: str) -> str:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
-    """Ctrl-C ends the Java machine, and with it whatever was being asked of it: an interrupt, and no word of Py4J's."""
+def _interruptible() -> Iterator[threading.Event]:
+    """Ctrl-C ends the Java machine, and with it whatever was being asked of it: an interrupt, and no word of Py4J's.
+
+    One that comes up is ended when it is there: before that nobody has hold of it, and it would stay.
+    """
+    interrupted = threading.Event()
     if threading.current_thread() is not threading.main_thread() or SparkContext._gateway is not None:
-        yield
+        yield interrupted
         return
-    interrupted = False
 
     def interrupt(*_: object) -> None:
-        nonlocal interrupted
-        interrupted = True
-        if SparkContext._gateway is None:
-            raise KeyboardInterrupt  # it comes up: it ends by itself when nobody holds its input
-        logging.disable()
-        _java_machine(SparkContext._gateway).kill()
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+        interrupted.set()
+        if SparkContext._gateway is not None:
+            logging.disable()
+            _java_machine(SparkContext._gateway).kill()
 
     before = signal.signal(signal.SIGINT, interrupt)
     disabled, handlers = logging.root.manager.disable, list(logging.root.handlers)
     try:
-        yield
+        yield interrupted
     except BaseException:
-        if not interrupted:
+        if not interrupted.is_set():
             raise
         _forget_java_machine()
         raise KeyboardInterrupt from None
     finally:
         logging.disable(disabled)
-        if interrupted:
+        if interrupted.is_set():
             logging.root.handlers[:] = handlers  # Py4J logs to the root, which makes a handler for it
         if signal.getsignal(signal.SIGINT) is interrupt:  # a context that is there has put its own in place
             signal.signal(signal.SIGINT, before)
@@ -98,6 +103,7 @@ def _forget_java_machine() -> None:
     gateway = SparkContext._gateway
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     if gateway is not None:
+        _java_machine(gateway).kill()
         with suppress(Exception):
             gateway.shutdown()
         _java_machine(gateway).wait()
