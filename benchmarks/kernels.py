@@ -202,12 +202,13 @@ def _windrow(kernel: Kernel, tables: Mapping[str, pa.Table], window_rows: int) -
         declared = "".join(f", {column} {TYPES[column]}" for column in columns)
         engine.sql(f"CREATE STREAM {name} (ts TIMESTAMP{declared}) TIMESTAMP BY ts")
     query = engine.query(kernel.query.replace("{w}", window))
+    pushed = {name: tables[name].select(["ts", *columns]) for name, columns in kernel.streams.items()}
     rows = tables["s"].num_rows
     later = pa.table({"ts": pa.array([rows * STEP]).view(pa.timestamp("us", "UTC"))})
     start = process_time()
     for first in range(0, rows, CHUNK):
         for name in kernel.streams:
-            engine.push(name, tables[name].slice(first, CHUNK))
+            engine.push(name, pushed[name].slice(first, CHUNK))
         engine.step()
     for name in kernel.streams:
         engine.push(name, later)  # the next row: everything before it is final

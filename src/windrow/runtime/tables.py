@@ -113,8 +113,10 @@ class TableStore:
         return store
 
     def forget(self, slowest: int) -> None:
-        """Nobody is before this time any more."""
-        if self._cut(slowest):
+        """Nobody is before this time any more; when time has run out for all, nothing waits any longer."""
+        if slowest == FOREVER:
+            self._take_effect(FOREVER - 1)
+        elif self._cut(slowest):
             self._before = self.contents_before(slowest)
             self._changelog = self._changelog.slice(self._cut(slowest), len(self._changelog))
 
@@ -134,7 +136,7 @@ class TableStore:
             except WindrowError as error:
                 assert isinstance(pending.change, TableChange), error
                 self.refused.append((pending.change, error.message))
-        self._changelog = concat(changes)
+        self._changelog = concat(changes).sorted_by_time()
 
     def _at_the_end(self) -> TableStore:
         """As it will be for who does not wait for changes that may still come."""
