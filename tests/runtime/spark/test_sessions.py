@@ -123,6 +123,11 @@ def test_dataframes_from_before_are_read_once_over_restarts(spark: SparkSession,
 
 
 def test_sessions_that_want_names_of_sources_get_them(spark: SparkSession) -> None:
+    """Also while another session, the active one, has read what a query emits."""
+    with windrow.connect(spark=spark) as other:
+        other.sql(CREATE)
+        emitting: Any = other["q"]
+        emitting.dataframe()
     named = spark.newSession()
     named.conf.set("spark.sql.streaming.queryEvolution.enableSourceEvolution", "true")
     named.conf.set("spark.sql.streaming.offsetLog.formatVersion", "2")
@@ -132,7 +137,10 @@ def test_sessions_that_want_names_of_sources_get_them(spark: SparkSession) -> No
         query: Any = engine.query("SELECT value FROM given [RANGE UNBOUNDED]")
         reader = query.dataframe().writeStream.format("noop").start()
         engine.start()
-        until(lambda: all(engine.status()["streams"].get(name, {"rows": 0})["rows"] for name in ("given", "stated")))
+        streams = ("given", "stated")
+        until(
+            lambda: all(engine.status()["streams"].get(name, {"rows": 0})["rows"] for name in streams), "rows of both"
+        )
         assert not engine.health() and reader.isActive
         assert [active.id for active in named.streams.active] == [reader.id]
         reader.stop()

@@ -17,6 +17,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource
+from pyspark.sql.udf import _wrap_function
 from pyspark.sql.utils import is_remote
 
 from windrow.errors import WindrowError
@@ -95,13 +96,19 @@ def has_named_sources(spark: SparkSession) -> bool:
     return spark.conf.get(_NAMED_SOURCES) == "true"
 
 
-def registered(spark: SparkSession, *sources: type[DataSource]) -> SparkSession:
-    """With sources of ours, once each: Spark warns of one that is registered again."""
-    known = _registered.setdefault(spark._jsparkSession.sessionUUID(), set())
-    with python_of_workers(spark.sparkContext):
-        for source in {*sources} - known:
-            spark.dataSource.register(source)
-            known.add(source)
+def registered(spark: SparkSession, source: type[DataSource]) -> SparkSession:
+    """With a source of ours, once: Spark warns of one that is registered again.
+
+    Not by `spark.dataSource.register`, which refuses it when the active session has it, whichever session that is.
+    """
+    manager = spark._jsparkSession.sessionState().dataSourceManager()
+    if not manager.dataSourceExists(source.name()):
+        jvm = spark._jvm
+        assert jvm is not None
+        with python_of_workers(spark.sparkContext):
+            function = _wrap_function(spark.sparkContext, source)
+        made = jvm.org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource(function)
+        manager.registerDataSource(source.name(), made)
     return spark
 
 
@@ -161,4 +168,3 @@ def _inner(user: SparkSession) -> SparkSession:
 _lock = threading.RLock()
 _engines_on: dict[SparkContext, int] = {}  # how many engines use a Spark that an engine has started
 _names: set[str] = set()  # of engines that are open
-_registered: dict[str, set[type[DataSource]]] = {}  # by session
