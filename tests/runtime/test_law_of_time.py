@@ -150,7 +150,7 @@ def written(time: float) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S.%f}"
 
 
-@settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=100, suppress_health_check=list(HealthCheck), deadline=None)
 @given(
     texts=st.lists(texts_of_queries, min_size=2, max_size=3, unique=True),
     streams=all_streams().filter(lambda streams: sum(map(len, streams.values())) > 20),
