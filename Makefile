@@ -19,7 +19,7 @@ demo: setup ## run eight queries over network traffic on Spark, live in the term
 test: setup ## run the tests, two files at a time, those on Spark early; ARGS="-k name" picks some
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-soak: setup ## kill drivers, fill disks and memory; then generated tests with new seeds until one fails or Ctrl-C
+soak: setup ## kill and disturb runs, fill disks and memory; then generated tests with new seeds until one fails or Ctrl-C
 	@$(BIN)/python scripts/soak.py
 	@while HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -x --timeout 0 $(SOAKED); do :; done
 

@@ -14,8 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 import benchmarks
+from benchmarks import on_spark
 
-NOT_BENCHMARKS = {"__main__", "asw_loops", "figure", "runner", "spark_runs"}
+NOT_BENCHMARKS = {"__main__", "asw_loops", "figure", "runner", "small_process", "spark_runs"}
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,21 @@ class Benchmark(Protocol):
 
 
 def names() -> list[str]:
-    modules = pkgutil.iter_modules(benchmarks.__path__)
-    return sorted(module.name for module in modules if not module.ispkg and module.name not in NOT_BENCHMARKS)
+    return sorted(_modules())
 
 
 def load(name: str) -> Benchmark:
-    return cast(Benchmark, importlib.import_module(f"benchmarks.{name}"))
+    return cast(Benchmark, importlib.import_module(_modules()[name]))
+
+
+def _modules() -> dict[str, str]:
+    """Where the benchmarks are, by name."""
+    return {
+        module.name: f"{package.__name__}.{module.name}"
+        for package in (benchmarks, on_spark)
+        for module in pkgutil.iter_modules(package.__path__)
+        if not module.ispkg and module.name not in NOT_BENCHMARKS
+    }
 
 
 def measuring(what: str) -> None:

@@ -7,9 +7,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +31,7 @@ from windrow.runtime.spark.own_spark import started_session
 
 START = 1_767_225_600_000_000  # 2026-01-01
 SECOND = 1_000_000
+Measured = TypeVar("Measured")
 
 
 class Times(StreamingQueryListener):
@@ -56,6 +59,21 @@ class Times(StreamingQueryListener):
         """Of the query that was started last; the first batch warms up and is left out."""
         self._over.wait(60)  # listeners hear of batches a little later
         return list(self.seconds.values())[-1][1:]
+
+
+def plain_session() -> SparkSession:
+    """Spark as people have it: its own defaults, on all cores."""
+    builder = SparkSession.builder.master("local[*]").config("spark.sql.session.timeZone", "UTC")
+    builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+    spark = builder.config("spark.driver.host", "localhost").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def in_process_of_its_own(function: Callable[..., Measured], *arguments: object) -> Measured:
+    """What a function gives in a fresh process, so that no side finds warm what another has used."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(function, *arguments).result()
 
 
 @contextmanager
@@ -87,10 +105,12 @@ def write_files(folder: Path, batches: Sequence[pa.Table]) -> str:
     return str(folder)
 
 
-def readings(batches: int, rows: int, seconds: int, keys: int, seed: int = 1, popular: bool = True) -> list[pa.Table]:
+def readings(
+    batches: int, rows: int, seconds: int, keys: int, seed: int = 1, popular: bool = True, first: int = 0
+) -> list[pa.Table]:
     """(ts, k, v) in the order of time, `seconds` in a micro-batch; keys may be as popular as each other."""
     made = []
-    for number in range(batches):
+    for number in range(first, first + batches):
         random = np.random.default_rng([seed, number])
         begin = START + number * seconds * SECOND
         ts = np.sort(random.integers(begin, begin + seconds * SECOND, rows))
@@ -118,7 +138,6 @@ def run_native(rows: DataFrame, checkpoint: Path, sink: Path | None, store: str 
 
 def run_windrow(
     spark: SparkSession,
-    times: Times,
     streams: Mapping[str, str],
     query: str,
     checkpoint: Path,
@@ -126,8 +145,11 @@ def run_windrow(
     shards: int | None,
 ) -> dict[str, Any]:
     """The same on Windrow; what `status` says at the end."""
-    engine: SparkEngine = windrow.connect(spark=spark, checkpoint=str(checkpoint), shards=shards)
-    engine.inner_spark.streams.addListener(times)
+    return run_on(windrow.connect(spark=spark, checkpoint=str(checkpoint), shards=shards), streams, query, sink)
+
+
+def run_on(engine: SparkEngine, streams: Mapping[str, str], query: str, sink: Path | None) -> dict[str, Any]:
+    """A query over files until all are read, on an engine that is closed then; what `status` says at the end."""
     try:
         for name, folder in streams.items():
             columns = "ts TIMESTAMP, k BIGINT, v DOUBLE"
@@ -140,6 +162,6 @@ def run_windrow(
         engine.close()
 
 
-def fastest(run: Callable[[], list[float]], times: int) -> float:
-    """Seconds a micro-batch: the mean of the warm ones, of the best of several runs."""
-    return min(float(np.mean(run())) for _ in range(times))
+def warm_seconds(status: Mapping[str, Any]) -> list[float]:
+    """Of the micro-batches of a run but the first, which warms up."""
+    return list(status["batch_seconds"])[1:]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes .venv with the locked dependencies and sees to Java; quick when there is nothing to do.
+# Makes .venv with the locked dependencies, sees to Java, prepares Spark; quick when there is nothing to do.
 #
 # Needs Python 3.10 or later and a network. System packages are installed only on Debian and Ubuntu, and
 # only as root or with a sudo that asks no password; otherwise the command to type is shown. Missing
@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 
 JAVA_WANTED=17
 STAMP=.venv/windrow-setup
+PREPARED=.venv/windrow-prepared
 
 say() { echo "Setting up: $*"; }
 warn() { echo "Setting up: $*" >&2; }
@@ -134,5 +135,20 @@ shows it, and run this again."
     fi
 }
 
+# The first start of Spark
+
+prepare_spark() { # once for this folder, its dependencies and this Java: loops are compiled, class data is kept
+    prepared="$(stamp) $(java_version)"
+    if [ "$(java_version)" -lt $JAVA_WANTED ] || [ "$(cat $PREPARED 2>/dev/null)" = "$prepared" ]; then return; fi
+    say "preparing Spark, so that later starts are short ..."
+    if .venv/bin/python scripts/prepare.py; then
+        echo "$prepared" >$PREPARED
+        say "Spark is ready"
+    else
+        warn "Spark could not be prepared; it will start more slowly"
+    fi
+}
+
 make_venv
 ensure_java
+prepare_spark

@@ -1,7 +1,9 @@
-"""Long runs: drivers killed on Spark, ten thousand micro-batches on one disk, a window of ten million rows in memory.
+"""Long runs: disasters on Spark, many micro-batches on one disk, a window of ten million rows in memory.
 
     python scripts/soak.py kills [20]        SIGKILL so many times, compare with an undisturbed run each time
+    python scripts/soak.py chaos [24]        disturbances of all kinds, on one machine and with executors
     python scripts/soak.py disk [10000]      micro-batches; what the checkpoint takes on the way
+    python scripts/soak.py batches [100000]  micro-batches of a few rows; files, memory and time on the way
     python scripts/soak.py memory [10000000] rows in a window that slides on by as many again; memory of Python workers
 
 Prints what happened, one line a step; an assertion that fails ends it. `docs/soak.md` has the last long run.
@@ -20,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
+os.environ["WINDROW_MAKE_CLASS_DATA"] = "0"
 
 
 def kills(count: int) -> None:
@@ -45,6 +48,22 @@ def kills(count: int) -> None:
         assert 2 * amid >= done
 
 
+def chaos(count: int) -> None:
+    """Run after run, each disturbed at random a few times, until there were enough; every other one with executors."""
+    from support.chaos import Chaos
+
+    masters = ("local[2]", "local-cluster[2,1,1024]")
+    with tempfile.TemporaryDirectory(prefix="windrow-") as place:
+        undisturbed, done, seed = Chaos(Path(place) / "quiet", 0).undisturbed(), 0, 1
+        while done < count:
+            run = Chaos(Path(place) / str(seed), seed, masters[seed % 2])
+            came = run.disturbed(times := min(6, count - done))
+            print(f"run {seed}: {'; '.join(run.happened)}", flush=True)
+            assert came == undisturbed
+            done, seed = done + times, seed + 1
+        print(f"{done} disturbances, the same answers, refreshes, late rows and files each time")
+
+
 def disk(batches: int) -> None:
     """Small batches on two shards, ever new strings, a query and table rows that come and go."""
     from test_checkpoint import TEXTS, an_engine, rows
@@ -68,6 +87,37 @@ def disk(batches: int) -> None:
                 print(f"batch {second + 1:6}: {len(every):5} files, {size / 1e6:.2f} MB", flush=True)
         early = max(size for number, size in most.items() if number <= batches // 2)
         assert max(most.values()) <= 1.2 * early, most
+
+
+def batches(count: int) -> None:
+    """A group-by and a join of a few rows on one shard, without Spark: nothing grows with the number of batches."""
+    from support.shard_runs import SourcesInProcess
+
+    with tempfile.TemporaryDirectory(prefix="windrow-") as place:
+        engine = SourcesInProcess(1, checkpoint=place)
+        for name in ("a", "b"):
+            engine.sql(f"CREATE STREAM {name} (t TIMESTAMP, k BIGINT) TIMESTAMP BY t")
+        engine.sql("CREATE QUERY counted AS SELECT k, COUNT(*) AS n FROM a [RANGE 20 SECONDS] GROUP BY k")
+        engine.sql("CREATE QUERY pairs AS SELECT a.k FROM a [RANGE 5 SECONDS], b [RANGE 5 SECONDS] WHERE a.k = b.k")
+        seen: list[tuple[int, float, float]] = []
+        part = count // 20
+        for step in range(20):
+            began = time.monotonic()
+            for second in range(step * part, (step + 1) * part):
+                for name in ("a", "b"):
+                    engine.push(name, [{"t": 1_000_000 * second, "k": second % 7}])
+                engine.step()
+            took = (time.monotonic() - began) / part * 1e3
+            files = sum(path.is_file() for path in Path(place).rglob("*"))
+            pages = int(Path("/proc/self/statm").read_text().split()[1])
+            megabytes = pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+            seen.append((files, megabytes, took))
+            print(f"batch {(step + 1) * part:6}: {files:5} files, {megabytes:.0f} MB, {took:.1f} ms each", flush=True)
+        engine.close()
+    for what, early, late in zip(
+        ("files", "memory", "time"), zip(*seen[2:10], strict=True), zip(*seen[10:], strict=True), strict=True
+    ):
+        assert sum(late) <= 1.2 * sum(early) * len(late) / len(early), f"{what} grows"
 
 
 def memory(rows: int) -> None:
@@ -108,12 +158,14 @@ def _metrics(engine):  # type: ignore[no-untyped-def]
 
 
 def _watch(tell: Callable[[int], None], stop: threading.Event) -> None:
-    """The memory of every Python worker below this process, ten times a second."""
+    """The memory of every worker and shard server below this process, ten times a second."""
+    from support.chaos import SERVERS, WORKERS
+
     while not stop.wait(0.1):
         for pid in _descendants(os.getpid()):
             try:
                 command = Path(f"/proc/{pid}/cmdline").read_bytes()
-                if b"pyspark.daemon" in command:
+                if any(word in command for word in (*WORKERS, *SERVERS)):
                     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
                     tell(pages * os.sysconf("SC_PAGE_SIZE"))
             except (OSError, IndexError):
@@ -137,7 +189,13 @@ def _descendants(root: int) -> list[int]:
     return found
 
 
-RUNS = {"kills": (kills, 20), "disk": (disk, 10_000), "memory": (memory, 10_000_000)}
+RUNS = {
+    "kills": (kills, 20),
+    "chaos": (chaos, 24),
+    "disk": (disk, 10_000),
+    "batches": (batches, 100_000),
+    "memory": (memory, 10_000_000),
+}
 
 if __name__ == "__main__":
     wanted = sys.argv[1:2] or list(RUNS)

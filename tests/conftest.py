@@ -16,6 +16,7 @@ _SPARK = _TESTS / "runtime" / "spark"
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(_TESTS.parent / "src"), str(_TESTS), os.environ.get("PYTHONPATH", "")])
 )
+os.environ["WINDROW_MAKE_CLASS_DATA"] = "0"  # processes of tests leave none behind that makes it
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 _NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import asw, collective, kernels, runner, swag, upa
+from benchmarks.on_spark import small
 
 ROOT = Path(__file__).parent.parent
 
@@ -138,3 +139,22 @@ def test_unknown_name_gets_the_nearest_and_the_list() -> None:
     assert "'prase'" in finished.stderr
     assert "Did you mean 'parse'?" in finished.stderr
     assert f"There are: {', '.join(runner.names())}." in finished.stderr
+
+
+def test_small_takes_medians_over_processes_and_reports_its_named_ratios(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("first_answer", "second", "warm", "cpu", "memory")
+    runs = iter(range(100))
+    monkeypatch.setattr(small, "_one", lambda command: dict.fromkeys(names, 1.0 + next(runs)))
+
+    report = small.run(quick=False)
+
+    assert {
+        "warm_over_empty",
+        "native_over_warm",
+        "second_over_warm",
+        "first_answer_over_native",
+        "cpu_over_native",
+        "memory_over_native",
+    } <= set(report.ratios)
+    assert [result["warm"] for result in report.results] == [2.0, 5.0, 8.0, 11.0, 14.0]
+    assert report.ratios["native_over_warm"] == 7.0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from windrow.errors import WindrowError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from windrow.plan.user_aggregate import UserAggregate
     from windrow.runtime.local import LocalEngine
@@ -72,10 +75,32 @@ def _connect_spark(
     spark: Any, master: str | None, checkpoint: str | None, shards: int | None, rows_a_batch: int | None
 ) -> SparkEngine:
     try:
-        from windrow.runtime.spark import SparkEngine
+        from windrow.runtime.spark.own_spark import coming_up
     except ModuleNotFoundError as error:
         if error.name != "pyspark":
             raise
         hint = "use Python 3.11 or later and `pip install pyspark`, or write windrow.connect(local=True)"
         raise WindrowError("PySpark is not installed", hint) from None
-    return SparkEngine(spark, master, checkpoint, shards, rows_a_batch=rows_a_batch)
+    with ExitStack() as meanwhile:
+        if spark is None:
+            meanwhile.enter_context(coming_up(master))
+        with _interrupted_later():
+            from windrow.runtime.spark import SparkEngine  # takes nearly as long as Java does
+
+        return SparkEngine(spark, master, checkpoint, shards, rows_a_batch=rows_a_batch)
+
+
+@contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Ctrl-C waits for the end of an import: what was loaded by half cannot be loaded again."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[object] = []
+    before = signal.signal(signal.SIGINT, lambda *_: heard.append(None))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if heard:
+        raise KeyboardInterrupt

@@ -21,15 +21,15 @@ from windrow.plan.functions import scalar_names
 Listing: TypeAlias = tuple[tuple[str, ...], Sequence[tuple[str, ...]]]
 
 
-def _show_streams(catalog: Catalog, holding: Mapping[str, str]) -> Listing:
+def _show_streams(catalog: Catalog, remarks: Mapping[str, str]) -> Listing:
     rows = [
-        (s.name, s.timestamp or "arrival", s.connector.name if s.connector else "", holding.get(s.name.lower(), ""))
+        (s.name, s.timestamp or "arrival", s.connector.name if s.connector else "", remarks.get(s.name.lower(), ""))
         for s in catalog.entries(StreamEntry)
     ]
     return ("stream", "time", "source", "holds"), rows
 
 
-def _show_tables(catalog: Catalog) -> Listing:
+def _show_tables(catalog: Catalog, remarks: Mapping[str, str]) -> Listing:
     kinds = {True: "retroactive", False: "non-retroactive"}
     rows = [
         (t.name, kinds[t.retroactive], t.connector.name if t.connector else "") for t in catalog.entries(TableEntry)
@@ -37,27 +37,28 @@ def _show_tables(catalog: Catalog) -> Listing:
     return ("table", "changes", "source"), rows
 
 
-def _show_windows(catalog: Catalog) -> Listing:
+def _show_windows(catalog: Catalog, remarks: Mapping[str, str]) -> Listing:
     return ("window", "text"), [(window.name, window.text) for window in catalog.entries(WindowEntry)]
 
 
-def _show_queries(catalog: Catalog) -> Listing:
-    rows = [(q.name, q.refresh, q.text) for q in catalog.entries(QueryEntry)]
-    return ("query", "refresh", "text"), rows
+def _show_queries(catalog: Catalog, remarks: Mapping[str, str]) -> Listing:
+    rows = [(q.name, q.refresh, q.text, remarks.get(q.name.lower(), "")) for q in catalog.entries(QueryEntry)]
+    return ("query", "refresh", "text", "set aside"), rows
 
 
-def _show_functions(catalog: Catalog) -> Listing:
+def _show_functions(catalog: Catalog, remarks: Mapping[str, str]) -> Listing:
     own = [(name, "aggregate, yours") for name in catalog.aggregates]
     rows = [*((name, "aggregate") for name in AGGREGATES), *own, *((name, "scalar") for name in scalar_names())]
     return ("function", "kind"), rows
 
 
-def _show_settings(catalog: Catalog) -> Listing:
+def _show_settings(catalog: Catalog, remarks: Mapping[str, str]) -> Listing:
     rows = [(s.name, catalog.setting(s.name), " | ".join(s.values), s.meaning) for s in SETTINGS.values()]
     return ("setting", "value", "choices", "meaning"), rows
 
 
-_SHOWN: dict[str, Callable[[Catalog], Listing]] = {
+_SHOWN: dict[str, Callable[[Catalog, Mapping[str, str]], Listing]] = {
+    "streams": _show_streams,
     "tables": _show_tables,
     "windows": _show_windows,
     "queries": _show_queries,
@@ -66,9 +67,12 @@ _SHOWN: dict[str, Callable[[Catalog], Listing]] = {
 }
 
 
-def listing(what: str, catalog: Catalog, holding: Mapping[str, str]) -> Listing:
-    """What SHOW gives: the names of columns, and rows; `holding` says of streams who waits for them."""
-    return _show_streams(catalog, holding) if what == "streams" else _SHOWN[what](catalog)
+def listing(what: str, catalog: Catalog, remarks: Mapping[str, str]) -> Listing:
+    """What SHOW gives: the names of columns, and rows.
+
+    `remarks` of a runtime are by names in lower case: who waits for a stream, why a query is set aside.
+    """
+    return _SHOWN[what](catalog, remarks)
 
 
 def description(entry: Entry) -> Listing:

@@ -16,11 +16,13 @@ from windrow.catalog import (
     WindowEntry,
 )
 from windrow.cql import (
+    Alter,
     Ask,
     Create,
     Describe,
     Drop,
     Explain,
+    ResumeQuery,
     Set,
     Show,
     Statement,
@@ -100,7 +102,7 @@ class Session:
         self._planned_queries: dict[str, PreparedQuery] = {}
         self._optimized: dict[tuple[Node, bool, int], Optimized] = {}
         self._on_register = on_register
-        self.holding: Callable[[], Mapping[str, str]] = dict  # by a runtime: who waits for streams, and what to do
+        self.remarks: Callable[[], Mapping[str, str]] = dict  # by a runtime, for SHOW: by names in lower case
         for aggregate in aggregates:
             self._know(_with_a_free_name(aggregate))
         self._bind_stored()
@@ -201,7 +203,7 @@ class Session:
         return Result(statement, f"{statement.name} is {statement.value}")
 
     def _show(self, statement: Show) -> Result:
-        columns, rows = listing(statement.what, self.catalog, self.holding())
+        columns, rows = listing(statement.what, self.catalog, self.remarks())
         return Result(statement, f"{statement.what}: {len(rows)}", columns, tuple(rows))
 
     def _describe(self, statement: Describe) -> Result:
@@ -269,11 +271,19 @@ class Session:
         return self._optimized[key]
 
 
+def _alter(session: Session, statement: Alter) -> Result:
+    changes: dict[str, Any] = dict(statement.changes)
+    session.catalog.put(replace(session.catalog.stream(statement.stream), **changes))
+    return Result(statement, f"altered stream {statement.stream}")
+
+
 APPLIED: dict[type, Callable[[Session, Any], Result]] = {
     Create: Session._create,
+    Alter: _alter,
     Drop: Session._drop,
     TableChange: Session._change,
     Set: Session._set,
+    ResumeQuery: lambda session, statement: Result(statement, f"resumed query {statement.query}"),  # by a runtime
     Show: Session._show,
     Describe: Session._describe,
     Explain: Session._explain,

@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import windrow
+from windrow.batch.compiled import compiled, prefetch
 
 _MODULE = """
 from typing import NamedTuple
@@ -31,6 +33,19 @@ def total(of):
 
 print(total({name}(np.arange(4))))
 """
+
+
+def test_memory_may_be_asked_for_any_place() -> None:
+    array = np.arange(6).reshape(3, 2)
+    assert _with_prefetch(array, np.array([0, 5, 6, -1, 1 << 40, -(1 << 40)])) == 6
+    assert array.ravel().tolist() == [0, 1, 2, 3, 4, 5]
+
+
+@compiled
+def _with_prefetch(array, places):
+    for place in places:
+        prefetch(array, place)
+    return len(places)
 
 
 def test_a_renamed_tuple_is_compiled_anew(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -123,6 +124,16 @@ class Disturbed:
         return +rows
 
 
+@contextmanager
+def disturbed(shards: int, backlog: str) -> Iterator[Disturbed]:
+    with TemporaryDirectory(prefix="windrow-") as place:
+        run = Disturbed(Path(place), shards, backlog)
+        try:
+            yield run
+        finally:
+            run.engine.close()  # its lease beats no more: the folder may go
+
+
 def in_micros(table: pa.Table) -> list[dict[str, Any]]:
     for name in ("_ts", "_exp"):
         if name in table.column_names:
@@ -131,8 +142,7 @@ def in_micros(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def undisturbed(events: list[Event], shards: int) -> tuple[dict[str, Counter[str]], dict[str, Counter[str]]]:
-    with TemporaryDirectory(prefix="windrow-") as place:
-        run = Disturbed(Path(place), shards, "unlimited")
+    with disturbed(shards, "unlimited") as run:
         run.play([("nothing", None)] * len(events))
         names = [*QUERIES, "files"]
         return {name: run.rows(name) for name in names}, {name: run.answer(name) for name in names}
@@ -141,8 +151,7 @@ def undisturbed(events: list[Event], shards: int) -> tuple[dict[str, Counter[str
 @given(st.lists(EVENTS, min_size=6, max_size=25), st.integers(0, 2))
 def test_with_room_for_all_they_get_all(events: list[Event], shards: int) -> None:
     wanted, _ = undisturbed(events, shards)
-    with TemporaryDirectory(prefix="windrow-") as place:
-        run = Disturbed(Path(place), shards, "unlimited")
+    with disturbed(shards, "unlimited") as run:
         run.play(events)
         assert {name: run.rows(name) for name in wanted} == wanted
         assert run.engine.health() == []
@@ -151,8 +160,7 @@ def test_with_room_for_all_they_get_all(events: list[Event], shards: int) -> Non
 @given(st.lists(EVENTS, min_size=6, max_size=25), st.integers(0, 2), st.sampled_from(["1 B", "3 kB"]))
 def test_with_little_room_they_come_to_the_same_answer(events: list[Event], shards: int, backlog: str) -> None:
     _, wanted = undisturbed(events, shards)
-    with TemporaryDirectory(prefix="windrow-") as place:
-        run = Disturbed(Path(place), shards, backlog)
+    with disturbed(shards, backlog) as run:
         run.play(events)
         assert {name: run.answer(name) for name in wanted} == wanted
         assert run.engine.health() == []

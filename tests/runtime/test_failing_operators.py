@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from windrow.operators.groups.group_by import GroupBy
 from windrow.operators.joins.join import Join
 from windrow.runtime.local import LocalEngine
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
+from windrow.types import INT
 from windrow.units import SECOND
 
 STREAM = "CREATE STREAM s (ts TIMESTAMP, k STRING, v INT) TIMESTAMP BY ts"
@@ -118,6 +120,43 @@ def test_a_query_that_is_resumed_starts_anew(engine: Any) -> None:
     assert sorted((k, row["total"]) for k, row in known.items() if row["_sign"] > 0) == answer(engine, "q")
 
 
+def test_resumed_by_a_statement(engine: Any) -> None:
+    """SHOW QUERIES says what is set aside and why."""
+    engine.sql(f"CREATE QUERY q AS {SUMS}; CREATE QUERY other AS SELECT v FROM s [RANGE 1 SECOND]")
+    push(engine, 1, 2)
+    FAILING.append(GroupBy)
+    push(engine, 3)
+    FAILING.clear()
+    shown = {row[0]: row[-1] for row in engine.sql("SHOW QUERIES")[0].rows}
+    assert shown["other"] == ""
+    assert shown["q"].startswith("since 1970-01-01 00:00:07: MemoryError: no room")
+    assert "RESUME QUERY q takes it up again" in shown["q"]
+    with pytest.raises(WindrowError, match="other is not set aside"):
+        engine.sql("RESUME QUERY other")
+    (result,) = engine.sql("RESUME QUERY Q")
+    assert result.message == "resumed query q"
+    push(engine, 4, 5, 6)
+    assert engine.health() == [] and answer(engine, "q") == [("a", 4), ("b", 5), *waiting(engine, ("d", 3))]
+    assert [row[-1] for row in engine.sql("SHOW QUERIES")[0].rows] == ["", ""]
+
+
+def test_a_text_that_is_run_again_resumes_what_is_set_aside_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logging.getLogger("windrow").setLevel(logging.ERROR)
+    monkeypatch.setattr(GroupBy, "step", breaking(GroupBy, GroupBy.step))
+    text = f"{STREAM}; CREATE QUERY q AS {SUMS}; RESUME QUERY q"
+    for second in (1, 3, 5):
+        engine = ShardsInProcess(2, checkpoint=str(tmp_path))
+        engine.resume(text)
+        assert engine.health() == []
+        FAILING[:] = [GroupBy]
+        push(engine, second, second + 1)
+        FAILING.clear()
+        assert [one.name for one in engine.health()] == ["q"]
+    logging.getLogger("windrow").setLevel(logging.NOTSET)
+
+
 def test_a_query_that_always_fails_can_be_dropped(engine: Any) -> None:
     FAILING.append(GroupBy)
     engine.query(SUMS, name="q")
@@ -173,6 +212,42 @@ def test_looked_up_queries_say_that_they_are_set_aside(engine: Any, monkeypatch:
     engine.resume_query("q")
     push(engine, 4, 5, 6)
     assert answer(engine, "q") == [("a", 4), ("b", 5), *waiting(engine, ("d", 3))]
+
+
+class Locked:
+    """An aggregate with a state that nobody can write down."""
+
+    def initial(self) -> Any:
+        return threading.Lock()
+
+    def add(self, state: Any, v: int) -> Any:
+        return state
+
+    def merge(self, state: Any, other: Any) -> Any:
+        return state
+
+    subtract = merge
+
+    def finish(self, state: Any) -> int:
+        return 1
+
+
+def test_a_state_that_cannot_be_stored_stops_nobody_else(tmp_path: Path) -> None:
+    logging.getLogger("windrow").setLevel(logging.ERROR)
+    engine = ShardsInProcess(2, checkpoint=str(tmp_path))
+    engine.register_aggregate("locked", [INT], INT, Locked)
+    engine.sql(f"""
+        {STREAM};
+        CREATE QUERY q AS SELECT k, LOCKED(v) AS l FROM s [RANGE 100 SECONDS] GROUP BY k;
+        CREATE QUERY above AS SELECT l, COUNT(*) AS n FROM
+        (SELECT k, LOCKED(v) AS l FROM s [RANGE 100 SECONDS] GROUP BY k) AS q GROUP BY l;
+        CREATE QUERY plain AS SELECT v FROM s [RANGE 100 SECONDS]
+    """)
+    push(engine, 1, 2, 3)
+    assert sorted(one.name for one in engine.health()) == ["above", "q"]
+    assert engine.health()[0].message.startswith("CheckpointError: a state of _thread.lock cannot be stored")
+    assert answer(engine, "plain") == [(1,), (2,)]
+    logging.getLogger("windrow").setLevel(logging.NOTSET)
 
 
 def test_set_aside_outlives_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

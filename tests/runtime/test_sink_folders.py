@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,58 @@ def test_two_queries_into_one_folder(engine: Any, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(out)
     assert refused(engine, tmp_path / "link").endswith("which is the same folder")
     engine.sql(f"CREATE QUERY b AS {SELECT} INTO csv('{tmp_path}/out2')")
+
+
+WAYS = ("as it is", "slash", "dots", "relative", "link", "below a link", "address", "address/", "file:/")
+
+
+@pytest.fixture(params=WAYS)
+def again(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], str]:
+    """Another way to write the path of a folder."""
+
+    def link(folder: Path, target: Path) -> Path:
+        folder.symlink_to(target)
+        return folder
+
+    def written(place: Path) -> str:
+        monkeypatch.chdir(tmp_path)
+        ways: dict[str, Callable[[], object]] = {
+            "as it is": lambda: place,
+            "slash": lambda: f"{place}//",
+            "dots": lambda: f"{place.parent}/x/.././{place.name}",
+            "relative": lambda: place.relative_to(tmp_path),
+            "link": lambda: link(tmp_path / "link", place),
+            "below a link": lambda: link(tmp_path / "parent", place.parent) / place.name,
+            "address": lambda: place.as_uri(),
+            "address/": lambda: f"{place.as_uri()}/",
+            "file:/": lambda: place.as_uri().replace("file://", "file:"),
+        }
+        return str(ways[request.param]())
+
+    return written
+
+
+def test_one_folder_however_it_is_written(engine: Any, tmp_path: Path, again: Callable[[Path], str]) -> None:
+    """Of another query, of a stream's late rows, of a source, and of the engine itself."""
+    out, late, rows = tmp_path / "o u%t", tmp_path / "late", tmp_path / "r o%ws"
+    rows.mkdir()
+    engine.sql(f"CREATE QUERY a AS {SELECT} INTO json('{out}')")
+    engine.sql(f"CREATE STREAM t (ts TIMESTAMP, k INT) FROM json('{rows}') TIMESTAMP BY ts LATE INTO csv('{late}')")
+    for place, user in ((out, "query a writes to"), (late, "stream t writes to"), (rows, "stream t reads")):
+        assert user in refused(engine, again(place))
+        for made in (tmp_path / "link", tmp_path / "parent"):
+            made.unlink(missing_ok=True)
+    assert "the engine itself is kept in" in refused(engine, again(tmp_path / "own"))
+
+
+def test_what_is_declared_by_an_address(engine: Any, tmp_path: Path, again: Callable[[Path], str]) -> None:
+    """The other way round: and rows are where the address says."""
+    out = tmp_path / "o u%t"
+    engine.sql(f"CREATE QUERY a AS {SELECT} INTO json('{again(out)}')")
+    assert "query a writes to" in refused(engine, out)
+    engine.push("s", [{"ts": second * 1_000_000, "k": second} for second in range(3)])
+    engine.step()
+    assert sum(len(path.read_text().splitlines()) for path in out.iterdir()) == 2
 
 
 def test_all_rows_of_two_queries_are_there(engine: Any, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from windrow.runtime.source_failure import SourceFailures
 from windrow.units import SECOND
 
@@ -19,3 +21,18 @@ def test_pauses_grow_up_to_a_minute_and_end_when_it_works() -> None:
     failures.works("TRADES")
     assert failures.of("trades") is None and failures.is_due("trades", now)
     assert failures.failed("trades", "again", now).since == now
+
+
+def test_a_source_that_fails_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    failures = SourceFailures()
+    for now in range(3):
+        failures.failed("s", "it is gone", now)
+    failures.works("S")
+    failures.works("S")
+    failures.failed("s", "it is gone", 9)
+    failures.forget("S")
+    assert [record.getMessage() for record in caplog.records] == [
+        "stream s cannot be read, and is tried again: it is gone",
+        "stream S can be read again",
+        "stream s cannot be read, and is tried again: it is gone",
+    ]

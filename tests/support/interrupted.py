@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from support.shard_runs import ShardsInProcess
+from windrow.runtime.shards.feeding.sink_files import SinkFiles
 from windrow.runtime.shards.storage.files.folder import Folder
 from windrow.runtime.shards.storage.shard_state import STATES
 from windrow.runtime.shards.tasks import shard_sinks
@@ -82,15 +83,16 @@ def _named(arguments: tuple[Any, ...]) -> str:
 
 @contextmanager
 def deadly(killer: Killer) -> Iterator[None]:
-    kept = Folder.write, Folder.create, Folder.delete, shard_sinks.write_file
+    kept = Folder.write, Folder.create, Folder.delete, shard_sinks.write_hidden, SinkFiles.publish
     Folder.create = killer.wrapped(Folder.create, "create")  # type: ignore[method-assign]
     Folder.write = killer.wrapped(Folder.write, "write")  # type: ignore[method-assign]
     Folder.delete = killer.wrapped(Folder.delete, "delete")  # type: ignore[method-assign]
-    shard_sinks.write_file = killer.wrapped(shard_sinks.write_file, "sink")  # type: ignore[assignment]
+    shard_sinks.write_hidden = killer.wrapped(shard_sinks.write_hidden, "sink")  # type: ignore[assignment]
+    SinkFiles.publish = killer.wrapped(SinkFiles.publish, "publish")  # type: ignore[method-assign]
     try:
         yield
     finally:
-        Folder.write, Folder.create, Folder.delete, shard_sinks.write_file = kept  # type: ignore[method-assign]
+        Folder.write, Folder.create, Folder.delete, shard_sinks.write_hidden, SinkFiles.publish = kept  # type: ignore[method-assign]
 
 
 @dataclass
@@ -117,7 +119,10 @@ def played(script: Script, checkpoint: Path, sinks: Mapping[str, Path], shards: 
         except Killed:
             STATES.clear()  # the workers die with the driver
             continue
-        return came(engine, sinks)
+        try:
+            return came(engine, sinks)
+        finally:
+            engine.close()  # its lease beats no more: the folder may go
 
 
 def _go_on(engine: ShardsInProcess, script: Script, said: int, taken: int) -> None:

@@ -30,10 +30,12 @@ class Moment:
 MOMENTS = (
     Moment("windrow/batches"),  # decided, nothing has run
     Moment("windrow/manifests"),  # in the middle of the job: a shard is through, others may not be
+    Moment("spark/brought/offsets"),  # Spark has decided what it brings, nobody has taken it
     Moment("windrow/statements"),  # in the middle of a change of statements
     Moment("windrow/plans"),  # the new plan is there, the batch that uses it is not
     Moment("windrow/commits"),  # committed, what was pushed for it is still there
     Moment("windrow/pushed/a"),  # one of two pushes for a batch has been made
+    Moment("spark/brought/commits"),  # taken, and Spark knows
 )
 
 

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from windrow.clock import Clock
+from windrow.runtime.shards.batch_loop import Job
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.driver import Driver
 from windrow.runtime.shards.engine import ShardedEngine
-from windrow.runtime.shards.run_loop import NoHostSources, RunLoop
-from windrow.runtime.shards.sources.deliveries import Deliveries
+from windrow.runtime.shards.run_loop import HostSources, NoHostSources, RunLoop
+from windrow.runtime.shards.sources.deliveries import Deliveries, Delivery
+from windrow.runtime.shards.storage.checkpoint import Checkpoint
+from windrow.runtime.shards.storage.codec import table_to_bytes
 from windrow.runtime.shards.storage.lease import forget_leases
-from windrow.runtime.shards.storage.shard_state import STATES
+from windrow.runtime.shards.storage.shard_state import STATES, ShardState
+from windrow.runtime.shards.storage.state_cache import StateCache
 from windrow.runtime.shards.tasks import messages, shard
 from windrow.runtime.shards.tasks.messages import ReadReport, ShardReport
 from windrow.runtime.shards.tasks.router import route
 from windrow.sources.rows import pushed_tables
 
 BROUGHT = "brought"
+_OTHER_MACHINE = StateCache[ShardState]()
 
 
 class ShardsInProcess(ShardedEngine):
-    """Rows are pushed, `step` is a micro-batch. `forgetful` workers have nothing in memory from batch to batch."""
+    """Rows are pushed, `step` is a micro-batch. `forgetful` shards have at most an old state in memory."""
 
     def __init__(
         self,
@@ -35,11 +40,13 @@ class ShardsInProcess(ShardedEngine):
         tasks: int = 2,
         checkpoint: str | None = None,
         clock: Clock | None = None,
+        brought: HostSources | None = None,
     ) -> None:
-        self._scratch = tempfile.TemporaryDirectory(prefix="windrow-")
+        self._scratch = tempfile.TemporaryDirectory(prefix="windrow-", ignore_cleanup_errors=True)
         forget_leases()  # those before it in this process count as dead
-        driver, deliveries = Driver(checkpoint or self._scratch.name, shards, clock=clock), Deliveries()
-        loop = RunLoop(driver, deliveries, NoHostSources(), lambda delivered: self._job([]))
+        opened = Checkpoint(checkpoint or self._scratch.name, clock)
+        driver, self.deliveries = Driver(opened, shards), Deliveries()
+        loop = RunLoop(driver, self.deliveries, brought or NoHostSources(), self._job_with)
         super().__init__(driver, loop, is_resumable=checkpoint is not None)
         self.place = Path(checkpoint or self._scratch.name)
         self._forgetful, self._tasks = forgetful, tasks
@@ -67,6 +74,7 @@ class ShardsInProcess(ShardedEngine):
     def micro_batch(self, number: int, rows: Sequence[tuple[str, pa.Table]]) -> None:
         if self._driver.batches.positions.is_expected(BROUGHT, number):
             self._driver.batches.micro_batch(self._job(rows), {BROUGHT: number})
+            self._driver.publishing.settle()
 
     def tick(self) -> bool:
         """Have silent streams move on with the clock."""
@@ -79,12 +87,16 @@ class ShardsInProcess(ShardedEngine):
 
     def run(self, poll: Callable[[], object] | None = None, follow: bool = False) -> None:
         self._driver.batches.finish(self._job([]))
+        self._driver.publishing.settle()
 
     def close(self) -> None:
         self._driver.close()
         self._scratch.cleanup()
 
-    def _job(self, rows: Sequence[tuple[str, pa.Table]]) -> Callable[[BatchSpec], list[ShardReport | ReadReport]]:
+    def _job_with(self, delivered: Mapping[str, Delivery]) -> Job:
+        return self._job([(stream, delivery.rows) for stream, delivery in delivered.items()])
+
+    def _job(self, rows: Sequence[tuple[str, pa.Table]]) -> Job:
         def job(spec: BatchSpec) -> list[ShardReport | ReadReport]:
             tasks = [packed(rows[task :: self._tasks], task, self._tasks) for task in range(self._tasks)]
             return in_process(tasks, spec, self._forgetful)
@@ -112,8 +124,15 @@ def packed(rows: Sequence[tuple[str, pa.Table]], task: int, tasks: int) -> pa.Re
     """Rows as Spark would bring them, and the row that says which task this is."""
     names = [*(name for name, _ in rows), ""]
     numbers = [pa.array([*(None for _ in rows), number], pa.int32()) for number in (task, tasks)]
-    blobs = pa.array([*(messages.table_to_bytes(table) for _, table in rows), None], pa.binary())
+    blobs = pa.array([*(table_to_bytes(table) for _, table in rows), None], pa.binary())
     return pa.RecordBatch.from_arrays([pa.array(names), *numbers, blobs], names=["source", "task", "tasks", "blob"])
+
+
+def _move_elsewhere(batch: int) -> None:
+    """All shards go to the other one of two machines; every third batch finds it with nothing in memory."""
+    STATES._entries, _OTHER_MACHINE._entries = _OTHER_MACHINE._entries, STATES._entries
+    if batch % 3 == 0:
+        STATES.clear()
 
 
 def in_process(
@@ -124,7 +143,7 @@ def in_process(
     )
     for stage in range(1, spec.plan.stages + 1):
         if forgetful:
-            STATES.clear()
+            _move_elsewhere(spec.number)
         groups = [moving.filter(pa.compute.equal(moving["slot"], slot)) for slot in messages.slots(spec.plan.shards)]
         moving = pa.concat_tables(shard.step(spec, stage, group.combine_chunks()) for group in groups)
     return [messages.report_in(body) for body in moving["body"].to_pylist()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-LIMIT = 1800.0  # seconds: who waits for so long waits for ever
+LIMIT = 900.0  # seconds: who waits for so long waits for ever
 
 
 def until(condition: Callable[[], object], what: str) -> None:

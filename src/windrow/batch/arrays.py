@@ -35,6 +35,17 @@ def grown(array: Some, length: int) -> Some:
     return longer  # type: ignore[return-value]
 
 
+def is_same_memory(one: Array, other: Array) -> bool:
+    """Whether two arrays are one, or views of one from the same place on."""
+    return one is other or (
+        one.base is not None
+        and one.base is other.base
+        and one.dtype == other.dtype
+        and len(one) == len(other)
+        and one.ctypes.data == other.ctypes.data
+    )
+
+
 def ranges(starts: Int64s, counts: Int64s) -> Int64s:
     """The numbers start, start + 1, ... (count of them) for each pair, in one array."""
     ends = np.cumsum(counts)

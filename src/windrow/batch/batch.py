@@ -57,10 +57,11 @@ class Batch:
         """The rows at positions, or under a mask."""
         if rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)  # once, and not again for every column
-        columns = tuple(column.take(rows) for column in self.columns)
+        ts = self.ts.take(rows)
+        columns = tuple(c.of_times(ts) if c.shares(self.ts) else c.take(rows) for c in self.columns)
         sign = ones(len(rows)) if self.is_positive else self.sign.take(rows)
         exp = forevers(len(rows)) if are_shared_forevers(self.exp) else self.exp.take(rows)
-        return Batch(columns, self.ts.take(rows), exp, sign)
+        return Batch(columns, ts, exp, sign)
 
     def slice(self, start: int, end: int) -> Batch:
         columns = tuple(column.slice(start, end) for column in self.columns)
@@ -109,10 +110,16 @@ def concat(batches: Sequence[Batch]) -> Batch:
     positive = all(batch.is_positive for batch in filled)
     endless = all(are_shared_forevers(batch.exp) for batch in filled)
     rows = sum(map(len, filled))
-    columns = tuple(concat_columns(same) for same in zip(*(batch.columns for batch in filled), strict=True))
+    ts = np.concatenate([batch.ts for batch in filled])
+    columns = tuple(
+        same[0].of_times(ts)
+        if all(column.shares(batch.ts) for column, batch in zip(same, filled, strict=True))
+        else concat_columns(same)
+        for same in zip(*(batch.columns for batch in filled), strict=True)
+    )
     return Batch(
         columns,
-        np.concatenate([batch.ts for batch in filled]),
+        ts,
         forevers(rows) if endless else np.concatenate([batch.exp for batch in filled]),
         ones(rows) if positive else np.concatenate([batch.sign for batch in filled]),
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from windrow.batch.arrays import Array, Bools, Int64s
+from windrow.batch.arrays import Array, Bools, Int64s, is_same_memory
 from windrow.batch.dictionary import LARGE_BINARY, Dictionary
 from windrow.types import (
     BIGINT,
@@ -88,6 +88,14 @@ class Column:
     def slice(self, start: int, end: int) -> Column:
         valid = None if self.valid is None else self.valid[start:end]
         return Column(self.type, self.values[start:end], valid, self.dictionary)
+
+    def shares(self, times: Int64s) -> bool:
+        """Whether the values are the times of a batch, in the same memory: the column that TIMESTAMP BY names."""
+        return self.valid is None and is_same_memory(self.values, times)
+
+    def of_times(self, times: Int64s) -> Column:
+        """The same column with other times, which then need not be copied for it."""
+        return Column(self.type, times)
 
     def valid_mask(self) -> Bools:
         return np.ones(len(self), np.bool_) if self.valid is None else self.valid

@@ -6,17 +6,20 @@ lock, so that shards may run on threads.
 
 from __future__ import annotations
 
-import os
 import pickle
-import stat
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from windrow.batch.arrays import Array
+from windrow.cache_folder import temporary_folder
+
+_READ, _ALL_CACHES, _DATA = 0, 3, 1  # what LLVM calls them
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -26,9 +29,37 @@ def compiled(function: Function) -> Function:
     return cast(Function, _on_disk(numba.njit(nogil=True)(function)))
 
 
+def compiled_in_place(function: Function) -> Function:
+    """The same for a loop that makes no array but writes into those that it is given.
+
+    Numba then counts no references. Else it does so for every array that is handed to an `inlined` part, often in each
+    turn of the loop, and an atomic addition costs as much as a look into the cache.
+    """
+    without_references = numba.njit(nogil=True, _nrt=False)  # type: ignore[call-overload]  # not in Numba's types
+    return cast(Function, _on_disk(without_references(function)))
+
+
 def inlined(function: Function) -> Function:
     """A part of compiled loops: what is done for every element, where a call would cost more than what it does."""
     return cast(Function, _on_disk(numba.njit(nogil=True, inline="always")(function)))
+
+
+def _prefetch(context: Any, array: Any, place: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+        builder.call(function, [address, number(_READ), number(_ALL_CACHES), number(_DATA)])
+        return context.get_dummy_value()
+
+    return types.void(array, place), code
+
+
+# Asks memory for what is at a place of an array in C order, counted in elements, and does not wait for it: a loop that
+# asks for many is answered side by side, where a load would hold up all that follows it. The place may lie outside.
+prefetch = cast(Callable[[Array, int], None], intrinsic(_prefetch))
 
 
 def _on_disk(dispatcher: Any) -> Any:
@@ -63,7 +94,7 @@ def _is_enabled(dispatcher: Any) -> bool:
     with suppress(RuntimeError):
         dispatcher.enable_caching()
         return True
-    folder = _temporary_folder()
+    folder = temporary_folder()
     if folder is None:
         return False
     numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]  # from here on, for all loops
@@ -71,17 +102,3 @@ def _is_enabled(dispatcher: Any) -> bool:
         dispatcher.enable_caching()
         return True
     return False
-
-
-@cache
-def _temporary_folder() -> str | None:
-    """A folder of the user's alone, since what is in it is run; None when somebody else has taken its name."""
-    try:
-        user = os.getuid()
-        folder = Path(tempfile.gettempdir()) / f"windrow-compiled-{user}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-    except (OSError, AttributeError):  # AttributeError: a system without users
-        return None
-    is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o077
-    return str(folder) if is_own else None

@@ -4,7 +4,8 @@ Kernels compare, hash and move 32-bit codes; only the borders and orderings see 
 engine, so codes of different columns can be compared, and a snapshot is the bytes added since the last one.
 
 Invariant: the string in slot `s` is `bytes[offsets[s]:offsets[s + 1]]`, and `table` is an open-addressing hash table of
-slots + 1 at most half full. Encoding costs one hash of each string, eight bytes at a time, and makes no Python object.
+slots + 1, each below half of its string's hash, and at most half full: strings are compared only where hashes are
+equal. Encoding costs one hash of each string, eight bytes at a time, and makes no Python object.
 
 A string's code is its slot, as long as no string is ever left out. A dictionary that is read back without the strings
 that nobody used any more has fewer slots than codes: then every slot has a code (`codes`), every code in use a slot
@@ -20,10 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.batch.arrays import Array, Bools, Int32s, Int64s, UInt64s, grown
-from windrow.batch.compiled import compiled, inlined
+from windrow.batch.compiled import compiled, compiled_in_place, inlined, prefetch
 
 LARGE_BINARY = pa.large_binary()
 _SMALLEST_TABLE = 1024
+_SLOT = 0xFFFFFFFF  # the half of an entry of the table that holds the slot
+_AHEAD = 16  # strings whose entries memory is asked for before they are needed
 
 
 class Dictionary:
@@ -33,7 +36,7 @@ class Dictionary:
         self._count = 0
         self._bytes: Array = np.zeros(4096, np.uint8)
         self._offsets: Int64s = np.zeros(256, np.int64)
-        self._table: Int32s = np.zeros(_SMALLEST_TABLE, np.int32)
+        self._table: UInt64s = np.zeros(_SMALLEST_TABLE, np.uint64)
         self._sorted: Int64s = np.zeros(0, np.int64)  # codes in the order of their strings, as of the last ranks
         self._codes: Int32s | None = None  # by slot; None: the slot is the code
         self._slots: Int32s = np.zeros(0, np.int32)  # by code, when it is not
@@ -58,12 +61,13 @@ class Dictionary:
         content = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
         given, codes = _Strings(content, _eights(content), offsets), np.zeros(len(plain), np.int32)
         nulls = np.asarray(plain.is_null()) if plain.null_count else np.zeros(len(plain), np.bool_)
+        hashes = _hash_all(given.eights, offsets)
         done = 0
         while done < len(plain):
             share = max(1, min(len(plain) - done, self._count))
             self._reserve(share, int(offsets[done + share] - offsets[done]))
             strings = _Strings(self._bytes, _eights(self._bytes), self._offsets)
-            done, self._count = _encode(given, nulls, done, strings, self._table, self._count, codes)
+            done, self._count = _encode(given, _Request(hashes, nulls, codes), done, strings, self._table, self._count)
         if self._codes is not None:
             self._give_codes()
             codes = self._codes[codes]
@@ -141,6 +145,20 @@ class Dictionary:
             self._free = np.setdiff1d(np.arange(len(self._slots), dtype=np.int32), codes)
             self._codes = codes
 
+    def follow(self, later: Dictionary) -> bool:
+        """Take in what a later state of this very dictionary has more; False if that is no later state of it."""
+        count = self._count
+        size = int(self._offsets[count])
+        is_later = (
+            count <= later._count
+            and np.array_equal(self._code_of_slots(), later._code_of_slots()[:count])
+            and np.array_equal(self._offsets[: count + 1], later._offsets[: count + 1])
+            and np.array_equal(self._bytes[:size], later._bytes[:size])
+        )
+        if is_later and count < later._count:
+            self.add(later.added_since(count))
+        return is_later
+
     def _code_of_slots(self) -> Int32s:
         return np.arange(self._count, dtype=np.int32) if self._codes is None else self._codes
 
@@ -159,8 +177,8 @@ class Dictionary:
         self._offsets = grown(self._offsets, self._count + strings + 1)
         self._bytes = grown(self._bytes, int(self._offsets[self._count]) + size)
         if 2 * (self._count + strings) > len(self._table):
-            self._table = np.zeros(1 << int(2 * (self._count + strings)).bit_length(), np.int32)
-            _rebuild(_eights(self._bytes), self._offsets, self._table, self._count)
+            old, self._table = self._table, np.zeros(1 << int(2 * (self._count + strings)).bit_length(), np.uint64)
+            _move(old, self._table)
 
 
 def _eights(content: Array) -> UInt64s:
@@ -177,6 +195,14 @@ class _Strings(NamedTuple):
     content: Array
     eights: UInt64s
     offsets: Int64s
+
+
+class _Request(NamedTuple):
+    """Of strings to be encoded: their hashes, which are null, and the codes that they get."""
+
+    hashes: UInt64s
+    nulls: Bools
+    codes: Int32s
 
 
 @inlined
@@ -218,53 +244,68 @@ def _hash_all(eights: UInt64s, offsets: Int64s) -> UInt64s:
 def _same(a: UInt64s, start: int, length: int, b: UInt64s, other: int) -> bool:
     if length < 8:
         return _short(a, start, length) == _short(b, other, length)
-    for i in range(0, length - 7, 8):
+    i = 0
+    while i < length - 7:
         if a[start + i] != b[other + i]:
             return False
+        i += 8
     return a[start + length - 8] == b[other + length - 8]  # type: ignore[no-any-return]
 
 
-@compiled
+@inlined
+def _home(hash: int, table: UInt64s) -> int:
+    """Where a search for a hash begins."""
+    return (hash >> np.uint64(32)) & np.uint64(len(table) - 1)  # type: ignore[no-any-return]
+
+
+@compiled_in_place
 def _encode(
-    given: _Strings, nulls: Array, first: int, kept: _Strings, table: Int32s, count: int, codes: Int32s
+    given: _Strings, asked: _Request, first: int, kept: _Strings, table: UInt64s, count: int
 ) -> tuple[int, int]:
     """Encode from row `first` on until there is no room for another string: the row reached, and the count."""
     content, eights, starts = given.content, given.eights, given.offsets
     stored, stored_eights, offsets = kept.content, kept.eights, kept.offsets
-    mask = len(table) - 1
+    hashes, nulls, codes = asked.hashes, asked.nulls, asked.codes
+    mask = np.uint64(len(table) - 1)
     for i in range(first, len(codes)):
+        if i + _AHEAD < len(codes):
+            prefetch(table, np.int64(_home(hashes[i + _AHEAD], table)))
         if nulls[i]:
             continue
-        start, end = starts[i], starts[i + 1]
-        place = np.int64(_hash(eights, start, end) & np.uint64(mask))
+        start, length = starts[i], starts[i + 1] - starts[i]
+        place = _home(hashes[i], table)
         while True:
-            known = table[place] - 1
-            if known < 0:
+            entry = table[place]
+            if entry == np.uint64(0):
                 full = 2 * count >= len(table) or count + 1 >= len(offsets)
-                if full or offsets[count] + end - start > len(stored):
+                if full or offsets[count] + length > len(stored):
                     return i, count
-                stored[offsets[count] : offsets[count] + end - start] = content[start:end]
-                offsets[count + 1] = offsets[count] + end - start
+                for byte in range(length):
+                    stored[offsets[count] + byte] = content[start + byte]
+                offsets[count + 1] = offsets[count] + length
+                codes[i] = count
                 count += 1
-                table[place] = count
-                codes[i] = count - 1
+                table[place] = (hashes[i] & ~np.uint64(_SLOT)) | np.uint64(count)
                 break
-            length = offsets[known + 1] - offsets[known]
-            if length == end - start and _same(eights, start, length, stored_eights, offsets[known]):
-                codes[i] = known
-                break
-            place = (place + 1) & mask
+            if (entry ^ hashes[i]) >> np.uint64(32) == np.uint64(0):
+                known = np.int64(entry & np.uint64(_SLOT)) - 1
+                same = offsets[known + 1] - offsets[known] == length
+                if same and _same(eights, start, length, stored_eights, offsets[known]):
+                    codes[i] = known
+                    break
+            place = (place + np.uint64(1)) & mask
     return len(codes), count
 
 
 @compiled
-def _rebuild(kept: UInt64s, offsets: Int64s, table: Int32s, count: int) -> None:
-    mask = len(table) - 1
-    for code in range(count):
-        place = np.int64(_hash(kept, offsets[code], offsets[code + 1]) & np.uint64(mask))
-        while table[place] != 0:
-            place = (place + 1) & mask
-        table[place] = code + 1
+def _move(old: UInt64s, table: UInt64s) -> None:
+    mask = np.uint64(len(table) - 1)
+    for entry in old:
+        if entry != np.uint64(0):
+            place = _home(entry, table)
+            while table[place] != np.uint64(0):
+                place = (place + np.uint64(1)) & mask
+            table[place] = entry
 
 
 @compiled

@@ -7,8 +7,8 @@ Invariant: `slots` is an open-addressing table (linear probing, at most five eig
 of a key above its id + 1, so that keys are looked at only when hashes are equal, and a slot knows where it belongs. An
 id is in the table from when it is interned until it is forgotten. Everything costs one probe a key.
 
-A table larger than the caches costs a wait for memory a key. So keys are taken in blocks: the slots of a whole block
-are asked for before the first of them is needed, and memory answers them side by side.
+A table larger than the caches costs a wait for memory a key. So memory is asked for the slots of the keys that come
+next, and for the keys that these point to, while the ones before are looked up: it answers many side by side.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from windrow.batch.arrays import Array, Bools, Int64s, UInt64s, grown
-from windrow.batch.compiled import compiled, inlined
+from windrow.batch.compiled import compiled, compiled_in_place, inlined, prefetch
 
 ABSENT = -1
 _SMALLEST = 64
 _ID = 0xFFFFFFFF  # the half of a slot that holds the id
 _IDS, _FREE = 0, 1  # places in `_tally`: ids ever given out, ids waiting to be used again
 _FULL = 1.6  # slots a key, at least
-_BLOCK = 64  # keys whose slots are asked for together
+_AHEAD = 16  # keys that memory is asked for what they point to before it is needed; for their slots twice as many
 
 
 class _Table(NamedTuple):
@@ -35,6 +35,13 @@ class _Table(NamedTuple):
     words: UInt64s
     free: Int64s
     tally: Int64s
+
+
+class _Keys(NamedTuple):
+    """Keys to be looked up, and their hashes, with some of no key behind the last."""
+
+    words: UInt64s
+    codes: UInt64s
 
 
 class _Interned(NamedTuple):
@@ -71,19 +78,20 @@ class KeyTable:
     def interned(self, words: UInt64s) -> tuple[Int64s, Int64s]:
         """The id of each key, and the rows whose keys were not known."""
         ids, new = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
+        codes = _hashes(words)
         done, count = 0, 0
         while done < len(words):
             # Room for a share of the rows at a time: most keys are old, and a table in the cache is fast.
             self._reserve(len(self) + max(_SMALLEST, min(len(words) - done, len(self))), words.shape[1])
             table = _Table(self._slots, self._words, self._free, self._tally)
-            done, count = _intern(words, done, table, _Interned(ids, new), count)
+            done, count = _intern(_Keys(words, codes), done, table, _Interned(ids, new), count)
         return ids, new[:count]
 
     def find(self, words: UInt64s) -> Int64s:
         """The id of each key, ABSENT for keys that are not known."""
         ids = np.full(len(words), ABSENT, np.int64)
         if len(self):
-            _find(words, self._slots, self._words, ids)
+            _find(_Keys(words, _hashes(words)), self._slots, self._words, ids)
         return ids
 
     def forget(self, ids: Int64s) -> int:
@@ -157,33 +165,28 @@ def _home(code: int, mask: int) -> int:
 @inlined
 def _holds(slot: int, code: int, words: UInt64s, row: int, table: UInt64s) -> bool:
     """Whether a slot has the key with this hash."""
-    same = slot != np.uint64(0) and (slot ^ code) <= np.uint64(_ID)
-    if same:
-        key = (slot & np.uint64(_ID)) - np.uint64(1)
-        for i in range(words.shape[1]):
-            same = same and words[row, i] == table[key, i]
-    return same  # type: ignore[no-any-return]
+    if (slot ^ code) > np.uint64(_ID):
+        return False
+    key, i = (slot & np.uint64(_ID)) - np.uint64(1), 0
+    while i < words.shape[1] and words[row, i] == table[key, i]:
+        i += 1
+    return i == words.shape[1]  # type: ignore[no-any-return]
+
+
+@compiled
+def _hashes(words: UInt64s) -> UInt64s:
+    codes = np.zeros(len(words) + 2 * _AHEAD, np.uint64)
+    for row in range(len(words)):
+        codes[row] = _hash(words, row)
+    return codes
 
 
 @inlined
-def _prefetch(
-    words: UInt64s, first: int, last: int, slots: UInt64s, table: UInt64s, codes: UInt64s, homes: UInt64s
-) -> None:
-    """The hashes of a block of keys, and what is at the places where searches for them begin.
-
-    Touches the cache lines of the keys that these point to, the whole block first. The xor is written out so that LLVM
-    keeps the loads.
-    """
-    mask = np.uint64(len(slots) - 1)
-    for row in range(first, last):
-        codes[row - first] = _hash(words, row)
-    for i in range(last - first):
-        homes[i] = slots[(codes[i] >> np.uint64(32)) & mask]
-    seen = np.uint64(0)
-    if table.shape[1] > 0:
-        for i in range(last - first):
-            seen ^= table[max(_id(homes[i]), 0), 0]
-    codes[_BLOCK] = seen
+def _ask_ahead(codes: UInt64s, row: int, slots: UInt64s, table: UInt64s) -> None:
+    """Ask memory for what later rows will need."""
+    mask = len(slots) - 1
+    prefetch(slots, _home(codes[row + 2 * _AHEAD], mask))
+    prefetch(table, _id(slots[_home(codes[row + _AHEAD], mask)]) * table.shape[1])
 
 
 @inlined
@@ -191,55 +194,47 @@ def _place_of(code: int, words: UInt64s, row: int, slots: UInt64s, table: UInt64
     """Where the key is, or the empty place where it would go."""
     mask = np.uint64(len(slots) - 1)
     place = (code >> np.uint64(32)) & mask
-    while slots[place] != np.uint64(0) and not _holds(slots[place], code, words, row, table):
+    while True:
+        slot = slots[place]
+        if slot == np.uint64(0) or _holds(slot, code, words, row, table):
+            return place  # type: ignore[no-any-return]
         place = (place + np.uint64(1)) & mask
-    return place  # type: ignore[no-any-return]
 
 
-@compiled
-def _intern(words: UInt64s, start: int, into: _Table, found: _Interned, count: int) -> tuple[int, int]:
+@compiled_in_place
+def _intern(keys: _Keys, start: int, into: _Table, found: _Interned, count: int) -> tuple[int, int]:
     """Intern from row `start` on until there is no room for another key: the row reached, and the count of new keys."""
     slots, table, free, tally = into.slots, into.words, into.free, into.tally
-    ids, new = found.ids, found.new
-    codes, homes = np.empty(_BLOCK + 1, np.uint64), np.empty(_BLOCK, np.uint64)
-    for first in range(start, len(words), _BLOCK):
-        last = min(first + _BLOCK, len(words))
-        _prefetch(words, first, last, slots, table, codes, homes)
-        for row in range(first, last):
-            code, slot = codes[row - first], homes[row - first]
-            if _holds(slot, code, words, row, table):
-                ids[row] = _id(slot)
-                continue
-            place = _place_of(code, words, row, slots, table)
-            if slots[place] == np.uint64(0):
-                if _FULL * (tally[0] - tally[1]) >= len(slots) or (tally[1] == 0 and tally[0] == len(table)):
-                    return row, count
-                if tally[1] > 0:
-                    tally[1] -= 1
-                    key = free[tally[1]]
-                else:
-                    key = tally[0]
-                    tally[0] += 1
-                for i in range(words.shape[1]):
-                    table[key, i] = words[row, i]
-                slots[place] = code | np.uint64(key + 1)
-                new[count] = row
-                count += 1
-            ids[row] = _id(slots[place])
+    words, codes, ids, new = keys.words, keys.codes, found.ids, found.new
+    for row in range(start, len(words)):
+        _ask_ahead(codes, row, slots, table)
+        place = _place_of(codes[row], words, row, slots, table)
+        if slots[place] == np.uint64(0):
+            if _FULL * (tally[0] - tally[1]) >= len(slots) or (tally[1] == 0 and tally[0] == len(table)):
+                return row, count
+            if tally[1] > 0:
+                tally[1] -= 1
+                key = free[tally[1]]
+            else:
+                key = tally[0]
+                tally[0] += 1
+            for i in range(words.shape[1]):
+                table[key, i] = words[row, i]
+            slots[place] = codes[row] | np.uint64(key + 1)
+            new[count] = row
+            count += 1
+        ids[row] = _id(slots[place])
     return len(words), count
 
 
-@compiled
-def _find(words: UInt64s, slots: UInt64s, table: UInt64s, ids: Int64s) -> None:
-    codes, homes = np.empty(_BLOCK + 1, np.uint64), np.empty(_BLOCK, np.uint64)
-    for first in range(0, len(words), _BLOCK):
-        last = min(first + _BLOCK, len(words))
-        _prefetch(words, first, last, slots, table, codes, homes)
-        for row in range(first, last):
-            code, slot = codes[row - first], homes[row - first]
-            if not _holds(slot, code, words, row, table):
-                slot = slots[_place_of(code, words, row, slots, table)]
-            ids[row] = _id(slot)
+@compiled_in_place
+def _find(keys: _Keys, slots: UInt64s, table: UInt64s, ids: Int64s) -> None:
+    words, codes = keys.words, keys.codes
+    for row in range(len(words)):
+        _ask_ahead(codes, row, slots, table)
+        place = _place_of(codes[row], words, row, slots, table)
+        if slots[place] != np.uint64(0):
+            ids[row] = _id(slots[place])
 
 
 @inlined

@@ -108,6 +108,20 @@ def retry(
 
 
 @app.command()
+def resume(
+    checkpoint: Annotated[str, typer.Argument(help="The folder of a run.", show_default=False)],
+    query: Annotated[str, typer.Argument(help="One of its queries that was set aside.", show_default=False)],
+    master: Annotated[
+        str | None, typer.Option(help="The Spark master, such as spark://host:7077; in this process if not given.")
+    ] = None,
+) -> None:
+    """Go on with a run, with a query taken up again that was set aside because it could not be computed."""
+    from windrow.cli.run import RunOptions, resume_on_spark
+
+    raise typer.Exit(resume_on_spark(checkpoint, query, RunOptions(Console(), master=master, checkpoint=checkpoint)))
+
+
+@app.command()
 def demo(
     master: Annotated[
         str | None, typer.Option(help="The Spark master, such as spark://host:7077; in this process if not given.")

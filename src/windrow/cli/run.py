@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +28,7 @@ from windrow.units import FOREVER, format_size, format_timestamp
 
 if TYPE_CHECKING:
     from windrow.runtime.engine import Engine
+    from windrow.runtime.health import Failing
     from windrow.runtime.query import Query
     from windrow.runtime.spark import SparkEngine
 
@@ -50,7 +51,7 @@ def run_local(file: StatementFile, options: RunOptions) -> int:
     _warn(file.check(is_resumed=False))
     with connect(local=True) as engine, INTERRUPTS.running(), file.named():
         engine.sql(file.text)
-        return _run(engine, questions(file.text), options, "nothing of a run with --local is kept: it starts anew")
+        return _run(engine, questions(file.text), options, _LOCAL)
 
 
 def run_on_spark(file: StatementFile, options: RunOptions) -> int:
@@ -61,12 +62,11 @@ def run_on_spark(file: StatementFile, options: RunOptions) -> int:
         if not engine.queries:
             raise WindrowError(f"there is no query in {file.name}, nor in the checkpoint", "write CREATE QUERY name AS")
         engine.end_streams_without_source()
-        again = _NEXT_TIME if options.checkpoint is None else "the same command goes on from here"
-        return _run(engine, questions(file.text), options, again)
+        return _run(engine, questions(file.text), options, _SCRATCH if options.checkpoint is None else _KEPT)
 
 
 def retry_on_spark(checkpoint: str, stream: str | None, options: RunOptions) -> int:
-    """Go on with a run, with files that were rejected read again: of one stream, or of all."""
+    """Go on with a run, with files and rows that were rejected taken again: of one stream, or of all."""
     if not _may_exist(checkpoint):
         raise WindrowError(f"there is no checkpoint in {checkpoint}", "name the folder that a run was given")
     with _on_spark(options) as engine, INTERRUPTS.running():
@@ -75,11 +75,20 @@ def retry_on_spark(checkpoint: str, stream: str | None, options: RunOptions) -> 
         )
         files = [file for name in streams for file in engine.retry(name)]
         if not files:
-            _warn([f"no file{'' if stream is None else f' of {stream}'} has been rejected: there is nothing to retry"])
+            _warn([f"nothing{'' if stream is None else f' of {stream}'} has been rejected: there is nothing to retry"])
             return 0
         if options.console is not None:
             options.console.print(f"reading again: {', '.join(files)}", highlight=False, markup=False, soft_wrap=True)
-        return _run(engine, {}, options, "the same command goes on from here")
+        return _run(engine, {}, options, _KEPT)
+
+
+def resume_on_spark(checkpoint: str, query: str, options: RunOptions) -> int:
+    """Go on with a run, with a query that was set aside taken up again."""
+    if not _may_exist(checkpoint):
+        raise WindrowError(f"there is no checkpoint in {checkpoint}", "name the folder that a run was given")
+    with _on_spark(options) as engine, INTERRUPTS.running():
+        engine.resume_query(query)
+        return _run(engine, {}, options, _KEPT)
 
 
 def _on_spark(options: RunOptions) -> SparkEngine:
@@ -88,7 +97,20 @@ def _on_spark(options: RunOptions) -> SparkEngine:
         return connect(master=options.master, checkpoint=options.checkpoint, rows_a_batch=options.rows_a_batch)
 
 
-_NEXT_TIME = "nothing is kept; with --checkpoint FOLDER the same command would go on from here"
+class _NextTime(NamedTuple):
+    """How to go on after a run that was interrupted, and with a sink that has not had everything."""
+
+    run: str
+    sink: str
+
+
+_LOST = "what it has not had is gone; with --checkpoint FOLDER it would be kept"
+_LOCAL = _NextTime("nothing of a run with --local is kept: it starts anew", _LOST)
+_SCRATCH = _NextTime("nothing is kept; with --checkpoint FOLDER the same command would go on from here", _LOST)
+_KEPT = _NextTime(
+    "the same command goes on from here", "what it has not had is kept: the same command gives it when the sink works"
+)
+UNFINISHED = 3  # the exit code of a run that came to its end, but not for all of its sinks or queries
 
 
 def _may_exist(checkpoint: str) -> bool:
@@ -100,15 +122,28 @@ def _warn(told: Sequence[str]) -> None:
         Console(stderr=True, highlight=False).print(f"warning: {line}", style="yellow", markup=False, soft_wrap=True)
 
 
-def _run(engine: Engine, asked: Mapping[str, str], options: RunOptions, next_time: str) -> int:
-    """Until the sources have ended or somebody interrupts; the exit code. `next_time` is how it could go on then."""
+def _run(engine: Engine, asked: Mapping[str, str], options: RunOptions, next_time: _NextTime) -> int:
+    """Until the sources have ended or somebody interrupts; the exit code."""
     if options.console is None:
         is_interrupted, where = print_run(engine, options.follow), Console(stderr=True)
     else:
         is_interrupted, where = show_run(engine, asked, options.console, options.follow), options.console
     if is_interrupted:
-        where.print(Text(f"interrupted; {next_time}", style="dim"), soft_wrap=True)
-    return INTERRUPTED if is_interrupted else 0
+        where.print(Text(f"interrupted; {next_time.run}", style="dim"), soft_wrap=True)
+    unfinished = list(_unfinished(engine.health(), next_time))
+    for line in unfinished:
+        Console(stderr=True, highlight=False).print(line, style="red", markup=False, soft_wrap=True)
+    return INTERRUPTED if is_interrupted else UNFINISHED if unfinished else 0
+
+
+def _unfinished(failing: Iterable[Failing], next_time: _NextTime) -> Iterator[str]:
+    """Which sinks have not had everything, which queries are set aside, since when, why, and how to go on."""
+    for one in failing:
+        since = f"since {format_timestamp(one.since)[:19]}: {one.message}"
+        if one.what.endswith("sink"):
+            yield f"{one.what} of {one.name} fails {since}; {next_time.sink}"
+        elif one.what == "query":
+            yield f"query {one.name} is set aside {since}; {one.hint}"
 
 
 def print_run(engine: Engine, follow: bool) -> bool:

@@ -2,11 +2,13 @@
 
 from windrow.cql.compile import compile_query, placed_statements, statements
 from windrow.cql.statements import (
+    Alter,
     Ask,
     Create,
     Describe,
     Drop,
     Explain,
+    ResumeQuery,
     Set,
     Show,
     Statement,
@@ -14,11 +16,13 @@ from windrow.cql.statements import (
 )
 
 __all__ = [
+    "Alter",
     "Ask",
     "Create",
     "Describe",
     "Drop",
     "Explain",
+    "ResumeQuery",
     "Set",
     "Show",
     "Statement",

@@ -7,12 +7,20 @@ from dataclasses import dataclass
 from windrow.catalog import Entry
 from windrow.plan.expressions import Expression, Value
 from windrow.plan.nodes import Node
-from windrow.units import Timestamp
+from windrow.units import Duration, Timestamp
 
 
 @dataclass(frozen=True)
 class Create:
     entry: Entry
+
+
+@dataclass(frozen=True)
+class Alter:
+    """`changes` are fields of the stream's entry, with what they are from now on."""
+
+    stream: str
+    changes: tuple[tuple[str, Duration | None], ...]
 
 
 @dataclass(frozen=True)
@@ -64,10 +72,17 @@ class Set:
 
 
 @dataclass(frozen=True)
+class ResumeQuery:
+    """A query that was set aside, by its name in lower case, starts anew."""
+
+    query: str
+
+
+@dataclass(frozen=True)
 class Ask:
     """A query without a name."""
 
     plan: Node
 
 
-Statement = Create | Drop | TableChange | Show | Describe | Explain | Set | Ask
+Statement = Create | Alter | Drop | TableChange | Show | Describe | Explain | Set | ResumeQuery | Ask

@@ -80,6 +80,12 @@ class CreateStream(exp.Expression):
     }
 
 
+class AlterSyntax(exp.Expression):
+    """`ALTER STREAM name SET clauses`."""
+
+    arg_types = {"this": True, "slack": False, "idle_after": False, "ahead": False, "ahead_of_newest": False}
+
+
 class PunctuationSyntax(exp.Expression):
     """`PUNCTUATION [WHERE condition] [BY columns]`."""
 
@@ -121,6 +127,10 @@ class Change(exp.Expression):
 
 class DropSyntax(exp.Expression):
     arg_types = {"this": True, "kind": True, "if_exists": False}
+
+
+class ResumeSyntax(exp.Expression):
+    arg_types = {"this": True}
 
 
 class ShowSyntax(exp.Expression):

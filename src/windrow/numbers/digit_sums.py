@@ -16,7 +16,7 @@ import numpy as np
 
 from windrow.batch.arrays import Array, Bools, Floats, Int64s
 from windrow.batch.column import Column
-from windrow.batch.compiled import compiled, inlined
+from windrow.batch.compiled import compiled, compiled_in_place, inlined
 from windrow.numbers.exact_doubles import Exact, exact
 from windrow.numbers.group_events import GroupEvents
 from windrow.numbers.running_counts import running_counts
@@ -51,6 +51,7 @@ class _Running(NamedTuple):
     digits: Int64s
     special: Int64s
     lowest: int
+    scratch: Int64s  # for the digits of one sum
 
 
 class DigitSums(KeyedArrays):
@@ -79,8 +80,13 @@ class DigitSums(KeyedArrays):
         change = events.change if valid.all() else events.change * valid
         self._cover(*_range_of_places(values.whole, values.exponent))
         lowest = int(self["lowest"][0])
-        running = _Running(self["count"], self["digits"], self["special"], lowest)
-        return DoubleTotals(*_sum(events._replace(change=change), values, running))
+        scratch = np.empty((1, self["digits"].shape[1]), np.int64)
+        running = _Running(self["count"], self["digits"], self["special"], lowest, scratch)
+        floats = np.empty((2, events.instants), np.float64)
+        whole = np.empty((2, events.instants), np.int64)
+        totals = DoubleTotals(floats[0], floats[1], whole[0], whole[1])
+        _sum(events._replace(change=change), values, running, totals)
+        return totals
 
     def total(self, events: GroupEvents, values: tuple[Column, ...]) -> tuple[Floats, Int64s]:
         """The sum and the count after each last event; of values, or of partial sums with low parts and counts."""
@@ -130,14 +136,14 @@ def _range_of_places(whole: Int64s, exponent: Int64s) -> tuple[int, int]:
     return low, high
 
 
-@compiled
-def _sum(events: GroupEvents, values: Exact, running: _Running) -> tuple[Floats, Floats, Int64s, Int64s]:
+@compiled_in_place
+def _sum(events: GroupEvents, values: Exact, running: _Running, totals: DoubleTotals) -> None:
+    """Write the totals after each last event of an instant."""
     group, change, is_last = events.group, events.change, events.is_last
     whole, exponent, special = values.whole, values.exponent, values.special
     count, digits, specials, lowest = running.values, running.digits, running.special, running.lowest
-    emitted, rest = np.empty(events.instants, np.float64), np.empty(events.instants, np.float64)
-    exponents, counts = np.empty(events.instants, np.int64), np.empty(events.instants, np.int64)
-    scratch = np.empty((1, digits.shape[1]), np.int64)
+    emitted, rest, exponents, counts = totals.total, totals.rest, totals.exponent, totals.values
+    scratch = running.scratch
     place = 0
     for i in range(len(group)):
         g = group[i]
@@ -162,7 +168,6 @@ def _sum(events: GroupEvents, values: Exact, running: _Running) -> tuple[Floats,
                 emitted[place] = -np.inf
             counts[place] = count[g]
             place += 1
-    return emitted, rest, exponents, counts
 
 
 @inlined

@@ -20,6 +20,17 @@ from windrow.types import Type
 Self = TypeVar("Self", bound="Engine")
 
 
+def rejected_rows(rows: int) -> list[str]:
+    """What `retry` says of rows."""
+    return [f"{rows} rejected row{'' if rows == 1 else 's'}"] if rows else []
+
+
+def has_ended(stream: str) -> WindrowError:
+    """Rows of a stream are to be taken again after its end."""
+    hint = "create a stream for them: push what engine.rejected gives"
+    return WindrowError(f"stream {stream} has ended: no row of it can be taken any more", hint)
+
+
 class Engine(ABC):
     """What `windrow.connect(...)` gives; `with` closes it at the end."""
 
@@ -79,7 +90,11 @@ class Engine(ABC):
 
     @abstractmethod
     def retry(self, stream: str) -> list[str]:
-        """Have files of a stream that were rejected be read again; which these are."""
+        """Have files of a stream that were rejected be read again, and rows be taken again; which these are.
+
+        Each row once, as if it came now: what is still wrong with it has it rejected again, and one that is behind the
+        watermark by now is late. Rows of which the text could not be read stay where they are.
+        """
 
     @property
     @abstractmethod
@@ -111,12 +126,12 @@ class Engine(ABC):
     def health(self) -> list[Failing]:
         """What fails or is set aside, while everything else goes on; `status()["failing"]` is the same."""
 
-    @abstractmethod
     def resume_query(self, name: str) -> None:
         """Take up a query that was set aside, as if it were new: its windows fill with the rows that come from now on.
 
-        Sinks and subscribers that have its old answer get what brings them to the new one.
+        Sinks and subscribers that have its old answer get what brings them to the new one. RESUME QUERY is the same.
         """
+        self.sql(f"RESUME QUERY {identifier(name)}")
 
     def register_aggregate(
         self,

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from windrow.errors import WindrowError
+from windrow.plan.printer import identifier
+from windrow.units import format_timestamp
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,13 @@ class Failing:
 
 def query_aside(name: str, since: int, message: str) -> Failing:
     """A query above an operator that has raised."""
-    hint = f"engine.resume_query({name!r}) takes it up again, with windows that fill from then on"
+    hint = f"RESUME QUERY {identifier(name)} takes it up again, with windows that fill from then on"
     return Failing("query", name, since, message, None, hint)
+
+
+def aside_remarks(aside: Iterable[Failing]) -> dict[str, str]:
+    """Why queries are set aside, since when, and what to do: what SHOW QUERIES says."""
+    return {one.name.lower(): f"since {format_timestamp(one.since)}: {one.message}; {one.hint}" for one in aside}
 
 
 def not_aside(name: str, aside: Sequence[str]) -> WindrowError:

@@ -151,8 +151,9 @@ class Progress:
         return max((final for final in finals if final != FOREVER), default=int(BEGINNING))
 
     def with_streams(self, slacks: Mapping[str, int]) -> Progress:
-        """Streams come and go; those that stay keep what is known of them."""
-        return replace(self, streams={n: self.streams.get(n, StreamProgress(slack)) for n, slack in slacks.items()})
+        """Streams come and go; those that stay keep what is known of them. What is final stays so with more slack."""
+        known = {name: replace(self._stream(name), slack=slack) for name, slack in slacks.items()}
+        return replace(self, streams=known)
 
     def with_tables(self, names: Collection[str], readers: Collection[Reader]) -> Progress:
         """Changes of tables that come now take effect at the largest watermark among the streams of their readers.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from windrow.clock import pause_after
 from windrow.errors import WindrowError
 from windrow.runtime.health import Failing
 
+LOG = logging.getLogger("windrow")
 _TRIES = 3  # after which a run that waits for nothing else gives up
 _HINT = "it is tried again by itself; on_error => 'stop' in CREATE STREAM ends the run instead"
 
@@ -38,12 +40,19 @@ class SourceFailures:
         before = self._failing.get(stream.lower())
         tries = 1 if before is None else before.tries + 1
         since = now if before is None else before.since
+        if before is None or before.message != message:  # each try would fill the log with the same
+            LOG.warning("stream %s cannot be read, and is tried again: %s", stream, message)
         failure = SourceFailure(stream, message, since, now + pause_after(tries), tries)
         self._failing[stream.lower()] = failure
         return failure
 
     def works(self, stream: str) -> None:
-        """It has been reached, or is gone."""
+        """It has been reached."""
+        if self._failing.pop(stream.lower(), None) is not None:
+            LOG.warning("stream %s can be read again", stream)
+
+    def forget(self, stream: str) -> None:
+        """It is gone."""
         self._failing.pop(stream.lower(), None)
 
     def of(self, stream: str) -> SourceFailure | None:

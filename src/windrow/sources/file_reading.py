@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from windrow.catalog import ColumnDefinition
 from windrow.errors import WindrowError
-from windrow.sources.file_reads import FileRead
+from windrow.sources.file_reads import TEXTS, FileRead
 from windrow.sources.files import FORMATS, Opening
 from windrow.sources.rows import UNPARSABLE
 from windrow.sources.source_folder import SourceFolder, is_gzip
@@ -24,13 +24,21 @@ class UnreadableFile(Exception):
     """A file cannot be read, or not as it was seen; the text says why."""
 
 
+def content_after(read: FileRead) -> int | None:
+    """The checksum of every byte of a file up to the end of a part, where that is known."""
+    try:
+        return SourceFolder(read.place).content(read.name, read.first, read.last, read.content)
+    except OSError as error:
+        raise UnreadableFile(str(error)) from error
+
+
 def read_part(read: FileRead, form: str, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
     """The rows of a part of a file, a chunk at a time; `UnreadableFile` before the first of them or not at all."""
     place = SourceFolder(read.place)
     try:
         opening, broken = _opening(place, read, form)
         tables = _whole(partial(FORMATS[form], opening, columns), read.last - read.first)
-        _check_unchanged(place, read)
+        _check_unchanged(place, read, form)
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         raise UnreadableFile(str(error)) from error
     except WindrowError as error:
@@ -69,7 +77,7 @@ def _opening(place: SourceFolder, read: FileRead, form: str) -> tuple[Opening, l
     """
     if is_gzip(read.name or read.place):
         return partial(place.open_stream, read.name), []
-    if form not in ("csv", "json"):
+    if form not in TEXTS:
         return partial(place.open, read.name), []
     content = place.read(read.name, read.first, read.last)
     if len(content) < read.last - read.first:
@@ -89,12 +97,17 @@ def _header(place: SourceFolder, read: FileRead) -> bytes:
     return head + end
 
 
-def _check_unchanged(place: SourceFolder, read: FileRead) -> None:
-    """A file that was replaced while it was read is to be read again; one that only grew is as it was."""
+def _check_unchanged(place: SourceFolder, read: FileRead, form: str) -> None:
+    """A file that was replaced while it was read is to be read again; a text that only grew is as it was.
+
+    Of a file in another format all is read, also what came after it was seen: that would be read once more.
+    """
     found = place.find(read.name)
     if found is None:
         raise UnreadableFile("it is not there any more")
-    if (found.size, found.modified) != (read.size, read.modified) and (
-        found.size < read.last or place.digest(read.name, read.last) != read.digest
-    ):
+    if (found.size, found.modified) == (read.size, read.modified):
+        return
+    may_grow = form in TEXTS and not is_gzip(read.name or read.place)
+    is_as_long = found.size >= read.last if may_grow else found.size == read.size
+    if not is_as_long or place.digest(read.name, read.last) != read.digest:
         raise UnreadableFile("it was changed while it was read")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from windrow.clock import SystemClock, monotonic
-from windrow.sources.file_reads import FileRead, SeenFile
+from windrow.sources.file_reads import TEXTS, FileRead, SeenFile
 from windrow.sources.source_folder import SourceFile, SourceFolder, is_gzip
 
 MOST_BYTES = 128 << 20  # that are handed out together, at least one file
@@ -25,7 +25,6 @@ READ_BYTES = 64 << 20  # of a text, at a time
 SHORT_PATIENCE = 1.0  # seconds without a change after which a file is taken as it is, by a run that is to end
 LONG_PATIENCE = 10.0  # the same for one that goes on: writers pause in the middle of lines
 _RETRY = 0.2  # seconds until a file that could not be read is tried again
-_TEXTS = ("csv", "json")
 _LOOK_BACK = 1 << 16  # bytes in which the end of a line is looked for at a time
 LOG = logging.getLogger("windrow")
 
@@ -52,6 +51,8 @@ class FolderReader:
         self.patience = SHORT_PATIENCE
         self._closed_with: frozenset[str] | None = None
         self._clock = SystemClock()
+        self.found: set[str] = set()  # all names that were there at the last look
+        self._changed: dict[str, SeenFile] = {}  # entries of `seen` that have, beside those of reads
 
     @property
     def rejected(self) -> dict[str, str]:
@@ -81,6 +82,7 @@ class FolderReader:
         """See what is there now; an error when the folder cannot be reached."""
         only = self._closed_with
         found = self.place.files(self._form) if only is None or self._pending else []
+        self.found = {file.name for file in found} or self.found
         files = {file.name: file for file in found if file.size and (only is None or file.name in only)}
         for name in self._pending.keys() - files.keys() - self._handed_out.keys():
             del self._pending[name]
@@ -106,7 +108,7 @@ class FolderReader:
         if self._begins_with(file, seen):
             if file.size == seen.read:
                 LOG.warning("%s was written again, and is as it was: it is not read again", self._named(file))
-                self.seen[file.name] = replace(seen, size=file.size, modified=file.modified)
+                self.seen[file.name] = self._changed[file.name] = replace(seen, size=file.size, modified=file.modified)
                 return None
             if self._is_text(file):
                 return seen.read
@@ -115,11 +117,18 @@ class FolderReader:
         return 0
 
     def _begins_with(self, file: SourceFile, seen: SeenFile) -> bool:
-        """Whether what was read of a file is still there; of a CSV it has to go beyond the line of names."""
+        """Whether what was read of a file is still there; of a CSV it has to go beyond the line of names.
+
+        One that is as long as it was is compared byte by byte, one that has grown at both ends of what was read: it
+        would be read as a whole whenever a line is added.
+        """
         if file.size < seen.read:
             return False
         try:
             if self.place.digest(file.name, seen.read) != seen.digest:
+                return False
+            is_known = seen.content is not None and file.size == seen.read
+            if is_known and self.place.content(file.name, 0, seen.read, 0) != seen.content:
                 return False
             return self._form != "csv" or b"\n" in self.place.read(file.name, 0, min(seen.read, _LOOK_BACK))
         except OSError:
@@ -158,16 +167,19 @@ class FolderReader:
         """These are being read; after a restart, by a batch that was begun before it."""
         self._handed_out |= {read.name: read for read in reads}
 
-    def done(self, reads: list[FileRead], unreadable: Mapping[FileRead, str]) -> list[SeenFile]:
-        """What became of reads that were handed out; the entries of `seen` that have changed."""
-        changed: dict[str, SeenFile] = {}
+    def done(
+        self, reads: list[FileRead], unreadable: Mapping[FileRead, str], contents: Mapping[FileRead, int | None]
+    ) -> list[SeenFile]:
+        """What became of reads that were handed out, with their checksums; the entries of `seen` that have changed."""
+        changed, self._changed = self._changed, {}
         for read in reads:
             self._handed_out.pop(read.name, None)
             reason = unreadable.get(read)
             if reason is not None and not read.is_last_try:
                 self._try_again(read)
             else:
-                entry = SeenFile(read.name, read.size, read.modified, read.last, read.digest, reason)
+                content = contents.get(read)
+                entry = SeenFile(read.name, read.size, read.modified, read.last, read.digest, reason, content)
                 self.seen[read.name] = changed[read.name] = entry
                 self._go_on(read)
         return list(changed.values())
@@ -196,7 +208,7 @@ class FolderReader:
         return self.place.path(file.name)
 
     def _is_text(self, file: SourceFile) -> bool:
-        return self._form in _TEXTS and not is_gzip(file.name)
+        return self._form in TEXTS and not is_gzip(file.name)
 
     def _wait(self, pending: _Pending, now: float) -> float:
         """Seconds until something can be done about a file: one that could not be read is tried again."""
@@ -221,7 +233,14 @@ class FolderReader:
             digest = self.place.digest(file.name, last)
         except OSError:
             last, digest = file.size, 0  # reading it will tell what is wrong
-        return FileRead(self.place.address, *file, first, last, digest, is_left_alone)
+        return FileRead(
+            self.place.address, *file, first, last, digest, is_left_alone, self._content_before(file, first)
+        )
+
+    def _content_before(self, file: SourceFile, first: int) -> int | None:
+        """The checksum of what has been read of a file that is read on."""
+        seen = self.seen.get(file.name)
+        return 0 if not first else seen.content if seen is not None and seen.read == first else None
 
     def _end_of_read(self, file: SourceFile, first: int, is_left_alone: bool) -> int:
         if not self._is_text(file):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from windrow.catalog import ColumnDefinition
-from windrow.sources.file_reading import UnreadableFile, read_part, rejected_file
+from windrow.sources.file_reading import UnreadableFile, content_after, read_part, rejected_file
 from windrow.sources.file_reads import FileRead
 from windrow.sources.folder_reader import LONG_PATIENCE, FolderReader
 
@@ -49,11 +49,12 @@ class FolderTables(Iterator[pa.Table]):
 
     def _tables(self, read: FileRead) -> Iterator[pa.Table]:
         """The rows of a read; of a file that cannot be read none, and when it is given up the reason."""
-        unreadable = {}
+        unreadable, contents = {}, {}
         try:
+            contents[read] = content_after(read)
             yield from read_part(read, self._form, self._columns)
         except UnreadableFile as error:
             unreadable[read] = str(error)
             if read.is_last_try:
                 yield rejected_file(read, str(error))
-        self.reader.done([read], unreadable)
+        self.reader.done([read], unreadable, contents)

@@ -11,12 +11,14 @@ import zlib
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.fs
 
 from windrow.errors import WindrowError
 
+_AT_A_TIME = 1 << 20
 _SAMPLE = 4096  # bytes at either end that tell one content from another
 
 
@@ -28,11 +30,19 @@ class SourceFile(NamedTuple):
     modified: int  # nanoseconds
 
 
+def local_path(written: str) -> str | None:
+    """The absolute path of a place on this machine, without links: a path, or a `file:` address; None of others."""
+    if written.startswith("file:/"):
+        path = written.removeprefix("file:").removeprefix("//").removeprefix("localhost")
+        return str(Path(unquote(path)).resolve())
+    return None if "://" in written else str(Path(written).resolve())
+
+
 class SourceFolder:
     def __init__(self, written: str) -> None:
-        is_far = "://" in written and not written.startswith("file://")
-        self.address = written if is_far else str(Path(written.removeprefix("file://")).resolve())
-        self._is_far, self._written = is_far, written
+        path = local_path(written)
+        self.address = written if path is None else path
+        self._is_far, self._written = path is None, written
 
     @cached_property
     def _opened(self) -> tuple[pa.fs.FileSystem, str]:
@@ -92,6 +102,18 @@ class SourceFolder:
             head = file.read_at(min(_SAMPLE, until), 0)
             tail = file.read_at(min(_SAMPLE, until), max(0, until - _SAMPLE))
         return zlib.crc32(tail, zlib.crc32(head))
+
+    def content(self, name: str, first: int, last: int, before: int | None) -> int | None:
+        """The checksum of every byte before `last`, from that of those before `first`.
+
+        None where that is not known, or files are far away: all would be fetched once more.
+        """
+        if before is None or self._is_far:
+            return None
+        with self.open(name) as file:
+            for place in range(first, last, _AT_A_TIME):
+                before = zlib.crc32(file.read_at(min(_AT_A_TIME, last - place), place), before)
+        return before
 
 
 def is_gzip(name: str) -> bool:

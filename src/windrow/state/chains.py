@@ -5,7 +5,7 @@ key, and a link to the next row of the same key. A link is the number of a row +
 with numbers below the `oldest` have left, and a chain ends with them too. `heads` are the links to the first rows, by
 key. A row's place in the array is its number less `base`.
 
-As in a table of keys, memory is asked for what a whole block of probes needs before the first of them is answered.
+As in a table of keys, memory is asked before it is needed: for what a whole block of probes needs.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from windrow.batch.arrays import Int64s
-from windrow.batch.compiled import compiled, inlined
+from windrow.batch.compiled import compiled, compiled_in_place, inlined, prefetch
 
 TS, EXP, KEY, NEXT, PREVIOUS = range(5)  # the fields of a row; the last only where rows leave out of turn
-_BLOCK = 64
+_BLOCK = 64  # probes whose rows are asked for together
+_AHEAD = 32  # rows whose links memory is asked for before they are needed
 _SMALLEST = 64
 
 
@@ -52,40 +53,39 @@ def overlapping(probe: Probe, chains: Chains) -> ProbedPairs:
     """The rows with an equal key whose lifetime overlaps [ts, exp), for each probe."""
     parts: list[ProbedPairs] = []
     position, link, room = 0, 0, max(_SMALLEST, len(probe.keys))
+    links = np.empty(_BLOCK, np.int64)
     while not parts or position < len(probe.keys):
         found = ProbedPairs(*(np.empty(room, np.int64) for _ in ProbedPairs._fields))
-        position, link, count = _walk(probe, chains, position, link, found)
+        position, link, count = _walk(probe, chains, position, link, found, links)
         parts.append(ProbedPairs(*(array[:count] for array in found)))
         room *= 2
     return ProbedPairs(*(part[0] if len(part) == 1 else np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
 @inlined
-def _prefetch(rows: Int64s, links: Int64s, count: int, base: int, oldest: int) -> None:
-    """Touch the cache lines of the first rows of a whole block of probes.
+def _first_links(probe: Probe, first: int, last: int, chains: Chains, links: Int64s) -> None:
+    """The links to the first rows of a block of probes, 0 where there is none; memory is asked for all these rows."""
+    keys, heads, width = probe.keys, chains.heads, chains.rows.shape[1]
+    for i in range(first, last):
+        prefetch(heads, keys[i])
+    for i in range(first, last):
+        link = heads[keys[i]] if 0 <= keys[i] < len(heads) else 0
+        links[i - first] = link
+        prefetch(chains.rows, (link - 1 - chains.base) * width)
 
-    The xor is written out so that LLVM keeps the loads.
-    """
-    seen = 0
-    for i in range(count):
-        if links[i] > oldest:
-            seen ^= rows[links[i] - 1 - base, TS]
-    links[_BLOCK] = seen
 
-
-@compiled
-def _walk(probe: Probe, chains: Chains, position: int, pending: int, found: ProbedPairs) -> tuple[int, int, int]:
+@compiled_in_place
+def _walk(
+    probe: Probe, chains: Chains, position: int, pending: int, found: ProbedPairs, links: Int64s
+) -> tuple[int, int, int]:
     """From a position, and the link in its chain, until there is no room: where it stopped, and the pairs found."""
     keys, ts, exp = probe.keys, probe.ts, probe.exp
-    heads, rows, base, oldest = chains.heads, chains.rows, chains.base, chains.oldest
+    rows, base, oldest = chains.rows, chains.base, chains.oldest
     positions, places, begins, ends = found.positions, found.places, found.begins, found.ends
     count = 0
-    links = np.empty(_BLOCK + 1, np.int64)
     for first in range(position, len(keys), _BLOCK):
         last = min(first + _BLOCK, len(keys))
-        for i in range(first, last):
-            links[i - first] = heads[keys[i]] if 0 <= keys[i] < len(heads) else 0
-        _prefetch(rows, links, last - first, base, oldest)
+        _first_links(probe, first, last, chains, links)
         for i in range(first, last):
             link = pending if pending > 0 else links[i - first]
             pending = 0
@@ -104,13 +104,11 @@ def _walk(probe: Probe, chains: Chains, position: int, pending: int, found: Prob
 @compiled
 def link_in_order(rows: Int64s, first: int, last: int, heads: Int64s, base: int) -> None:
     """Put the rows at places [first, last) before those of their keys; they leave in the order in which they came."""
-    for block in range(first, last, _BLOCK):
-        end = min(block + _BLOCK, last)
-        for place in range(block, end):
-            rows[place, NEXT] = heads[rows[place, KEY]]
-        for place in range(block, end):
-            rows[place, NEXT] = heads[rows[place, KEY]]  # of the same block, perhaps
-            heads[rows[place, KEY]] = place + base + 1
+    for place in range(first, last):
+        if place + _AHEAD < last:
+            prefetch(heads, rows[place + _AHEAD, KEY])
+        rows[place, NEXT] = heads[rows[place, KEY]]
+        heads[rows[place, KEY]] = place + base + 1
 
 
 @compiled

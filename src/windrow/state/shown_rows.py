@@ -7,15 +7,18 @@ import numpy as np
 from windrow.batch.arrays import Bools, Int64s, grown
 from windrow.batch.batch import inserts
 from windrow.batch.column import Column
-from windrow.state.snapshot import OnePiece, Piece
+from windrow.state.changed_places import PLACES, ChangedPlaces
+from windrow.state.snapshot import Piece
 from windrow.state.stored_columns import StoredColumns
 
 
-class ShownRows(OnePiece):
+class ShownRows(ChangedPlaces):
     """Rows by the id of their key; ids without a row read as nothing."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._present: Bools = np.zeros(0, np.bool_)
+        self._touched: Bools = np.zeros(0, np.bool_)  # ids that have another row, or none, since the last snapshot
         self._columns = StoredColumns()
 
     def look_up(self, ids: Int64s, like: tuple[Column, ...]) -> tuple[Bools, tuple[Column, ...]]:
@@ -31,7 +34,7 @@ class ShownRows(OnePiece):
         self._reserve(ids, columns)
         self._present[ids] = present
         self._columns.put(ids, columns, len(self._present))
-        self._changes += 1
+        self._touched[ids] = True
 
     def present(self) -> Int64s:
         """The ids that show a row."""
@@ -40,21 +43,34 @@ class ShownRows(OnePiece):
     def clear(self, ids: Int64s) -> None:
         """Show nothing any more for ids that are known."""
         self._present[ids] = False
-        self._changes += 1
+        self._touched[ids] = True
 
-    def _piece(self) -> Piece:
-        ids = np.flatnonzero(self._present)
+    def _changed(self) -> Int64s:
+        places = np.flatnonzero(self._touched)
+        self._touched[places] = False
+        return places
+
+    def _used(self) -> Int64s:
+        return self.present()
+
+    def _piece(self, places: Int64s) -> Piece:
+        """The rows of some ids; the others show nothing."""
+        ids = places[self._present[places]]
         rows = inserts(self._columns.take(ids), np.zeros(len(ids), np.int64))
-        return Piece({"ids": ids}, rows)
+        return Piece({PLACES: places, "ids": ids}, rows)
 
-    def _read(self, piece: Piece) -> None:
+    def _read(self, piece: Piece) -> Int64s:
         ids = piece.arrays["ids"]
+        places = piece.arrays.get(PLACES, ids)  # earlier versions wrote all of them
+        self._present[places[places < len(self._present)]] = False
         if len(ids):
             assert piece.rows is not None
             self.replace(ids, np.ones(len(ids), np.bool_), piece.rows.columns)
+        return places
 
     def _reserve(self, ids: Int64s, columns: tuple[Column, ...]) -> None:
         highest = int(ids.max()) + 1 if len(ids) else 0
         if highest > len(self._present):
             self._present = grown(self._present, highest)
+            self._touched = grown(self._touched, len(self._present))
             self._columns.put(ids[:0], tuple(column.slice(0, 0) for column in columns), len(self._present))

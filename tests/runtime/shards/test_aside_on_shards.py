@@ -106,3 +106,36 @@ def test_streams_whose_names_begin_alike_are_kept_apart() -> None:
     engine.query("SELECT * FROM a [RANGE 1 HOUR]", name="q")
     engine.step()
     assert [engine.rejected(name).num_rows for name in ("a", "a/b")] == [1, 1]  # type: ignore[union-attr]
+
+
+def test_rejected_rows_of_a_table_are_the_same_as_in_one_process(tmp_path: Path) -> None:
+    """Those that do not fit, and those whose key is there already, also when their time comes later, or a restart."""
+    rows = tmp_path / "rows"
+    rows.mkdir()
+    lines = [("1970-01-01 00:00:00", 1, "a"), ("1970-01-01 00:00:00", 1, "b"), ("1970-01-01 00:00:05", 1, "c")]
+    content = [f'{{"since": "{since}", "k": {k}, "name": "{name}"}}' for since, k, name in lines]
+    (rows / "a.json").write_text("\n".join([*content, '{"k": "many", "name": "d"}']) + "\n")
+    place = str(tmp_path / "checkpoint")
+    engines: list[Any] = [LocalEngine(), ShardsInProcess(3, checkpoint=place)]
+    for engine in engines:
+        engine.sql("CREATE STREAM s (ts TIMESTAMP, k INT) TIMESTAMP BY ts")
+        engine.sql(f"""
+            CREATE TABLE t (since TIMESTAMP, k INT PRIMARY KEY, name STRING) FROM json('{rows}') EFFECTIVE BY since
+        """)
+        engine.query("SELECT name FROM s [RANGE 1 HOUR] JOIN t USING (k)", name="q")
+        for second in (1, 9, 10):
+            engine.push("s", [{"ts": second * 1_000_000, "k": 1}])
+            engine.step()
+    local, shards = engines
+    assert local.rejected("t").num_rows == 3
+    assert bag(shards.rejected("t")) == bag(local.rejected("T")) == bag(shards.rejected("T"))
+    assert bag(ShardsInProcess(3, checkpoint=place).rejected("t")) == bag(local.rejected("t"))
+
+
+def test_a_table_without_rejected_rows() -> None:
+    for engine in (LocalEngine(), ShardsInProcess(2)):
+        engine.sql("CREATE STREAM s (ts TIMESTAMP, k INT) TIMESTAMP BY ts; CREATE TABLE t (k INT PRIMARY KEY)")
+        assert engine.rejected("t") is None
+        engine.query("SELECT k FROM s [RANGE 1 HOUR]", name="q")
+        engine.step()
+        assert engine.rejected("t") is None

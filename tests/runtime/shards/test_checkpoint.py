@@ -6,7 +6,7 @@ import json
 import logging
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,17 @@ import pyarrow as pa
 import pytest
 
 from support.interrupted import over_time
-from support.shard_runs import BROUGHT, ShardsInProcess
+from support.shard_runs import BROUGHT, ShardsInProcess, SourcesInProcess
 from windrow.errors import CheckpointError
 from windrow.runtime.local import LocalEngine
-from windrow.runtime.shards.storage import collection, shard_state, state_cache
+from windrow.runtime.shards.storage import collection, shard_state
+from windrow.runtime.shards.storage.bundles import Address, read_contents
 from windrow.runtime.shards.storage.files import disk_cache, object_files
 from windrow.runtime.shards.storage.files.folder import Folder
 from windrow.runtime.shards.storage.format import FORMAT, VERSION
 from windrow.runtime.shards.storage.manifests import read_manifest
 from windrow.runtime.shards.storage.shard_state import STATES, read_state
-from windrow.runtime.shards.storage.state_cache import StateCache
+from windrow.runtime.shards.storage.state_cache import WAITS, StateCache
 from windrow.state import batches
 
 STREAM = "CREATE STREAM a (t TIMESTAMP, k BIGINT, s STRING) TIMESTAMP BY t"
@@ -105,6 +106,18 @@ def test_what_is_in_memory_can_be_lost_at_any_time(tmp_path: Path) -> None:
         assert over_time(kept[name].changes()) == over_time(lost[name].changes())
 
 
+def test_changes_of_tables_that_have_been_applied_are_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collection, "KEPT_SECONDS", 0.0)
+    engine = an_engine(tmp_path)
+    created = len(files(tmp_path, "statements")) - 1
+    for number in range(6):
+        engine.sql(f"INSERT INTO known VALUES ({number + 10}, 'x')")  # each is the newest statement for a while
+        stepped(engine, range(3 * number, 3 * number + 3))
+    assert len(files(tmp_path, "statements")) <= created + 1
+
+
 def test_a_checkpoint_of_another_format_is_refused(tmp_path: Path) -> None:
     stepped(an_engine(tmp_path), range(2))
     described = tmp_path / "windrow" / "format"
@@ -177,16 +190,6 @@ def test_a_table_that_is_created_again_is_empty(tmp_path: Path) -> None:
     engine.sql(f"CREATE QUERY named AS {TEXTS['named']}")
     stepped(engine, range(2, 5))
     assert {row["name"] for row in engine["named"].answer().to_pylist()} == {"three"}
-
-
-def test_a_part_of_a_sink_that_a_dead_attempt_left_is_gone(tmp_path: Path) -> None:
-    engine = an_engine(tmp_path / "checkpoint")
-    engine.sql(f"CREATE QUERY none AS SELECT k FROM a [RANGE 1 SECOND] WHERE k > 99 INTO json('{tmp_path}/sink')")
-    stale = tmp_path / "sink" / "part-000000000-001.json"
-    stale.parent.mkdir(exist_ok=True)
-    stale.write_text("{}")
-    stepped(engine, range(2))
-    assert not list(stale.parent.iterdir())
 
 
 def test_disk_use_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,33 +311,17 @@ def test_a_cache_does_not_outgrow_its_bound(far: str, tmp_path: Path, monkeypatc
     assert sum(path.stat().st_size for path in (tmp_path / "near").rglob("*") if path.is_file()) <= 100_000
 
 
-@dataclass
-class Sized:
-    size: int
-
-
-def test_a_worker_keeps_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_cache, "MOST_BYTES", 100)
-    memory = StateCache[Sized]()
-    for shard in range(4):
-        memory.put(("here", 1, shard), 7, f"token {shard}", Sized(40))
-    assert memory.size == 80, "the two that were used last"
-    assert memory.take(("here", 1, 0), "token 0") is None
-    assert memory.take(("here", 1, 3), "another token") is None, "it went on elsewhere"
-    assert memory.take(("here", 1, 2), "token 2") == Sized(40)
-    memory.put(("here", 1, 2), 8, "large", Sized(101))
-    assert not len(memory), "one that is larger than all it may keep is read back every time"
-
-
-def test_a_worker_drops_what_went_on_elsewhere() -> None:
-    memory = StateCache[Sized]()
-    memory.put(("here", 1, 0), 7, "a", Sized(1))
-    memory.put(("there", 1, 0), 7, "b", Sized(1))
-    memory.put(("here", 1, 1), 8, "c", Sized(1))
-    assert len(memory) == 3, "batch 8 may still ask for what batch 7 left"
-    memory.put(("here", 1, 1), 9, "d", Sized(1))
-    assert memory.take(("here", 1, 0), "a") is None
-    assert memory.take(("there", 1, 0), "b") == Sized(1)
+def test_a_server_drops_what_went_on_elsewhere() -> None:
+    memory = StateCache[str]()
+    memory.put(("here", 1, 0), 1, "a", "state a")
+    memory.put(("there", 1, 0), 1, "b", "state b")
+    memory.put(("here", 1, 1), 1 + WAITS, "c", "state c")
+    assert len(memory) == 3, "the shard may come back"
+    memory.put(("here", 1, 1), 2 + WAITS, "d", "state d")
+    assert memory.take(("here", 1, 0)) is None
+    assert memory.take(("here", 1, 1)) == (2 + WAITS, "d", "state d")
+    assert memory.take(("there", 1, 0)) == (1, "b", "state b")
+    assert not len(memory)
 
 
 def test_a_dictionary_is_written_in_few_pieces_and_not_again_and_again(tmp_path: Path) -> None:
@@ -357,3 +344,55 @@ def test_a_worker_stays_within_its_memory_while_a_window_slides() -> None:
     told = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
     assert told["rows"] > 300_000
     assert told["process"] <= 1500e6 + 4 * told["state"]
+
+
+def test_a_shard_that_comes_back_is_brought_up_to_date_by_what_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two machines take turns: each reads what the other has written since, not all that there is."""
+    read: list[int] = []
+
+    def reading(folder: Folder, manifest: Mapping[str, Address]) -> dict[str, bytes]:
+        read.append(sum(address.length for address in manifest.values()))
+        return read_contents(folder, manifest)
+
+    monkeypatch.setattr(shard_state, "read_contents", reading)
+    engine = SourcesInProcess(1, checkpoint=str(tmp_path))
+    engine.sql("CREATE STREAM s (ts TIMESTAMP, k BIGINT, name STRING) TIMESTAMP BY ts")
+    other = "s [RANGE 1 HOUR] AS y WHERE x.k = y.k AND x.name = 'nobody'"
+    engine.sql(f"CREATE QUERY q AS SELECT x.k FROM s [RANGE 1 HOUR] AS x, {other}")
+    here, there = STATES._entries, dict[Any, Any]()
+    state = 0
+    for second in range(32):
+        times = pa.array([second * 1_000_000] * 500, pa.timestamp("us", "UTC"))
+        engine.push("s", pa.table({"ts": times, "k": range(500), "name": [f"{second} {k % 7}" for k in range(500)]}))
+        engine.step()
+        state += engine.status()["state_bytes"]
+        STATES._entries, (here, there) = there, (there, here)
+    assert 0 < sum(read) * 3 < state
+    assert engine["q"].answer().num_rows == 0
+    STATES.clear()
+    engine.close()
+
+
+def test_a_batch_that_runs_again_finds_what_was_alive_before_it(tmp_path: Path) -> None:
+    """What is in memory is of the first attempt, for which time has gone on: rows have left pieces that both name."""
+
+    class RunTwice(SourcesInProcess):
+        def _job(self, rows: Any) -> Any:
+            job = super()._job(rows)
+            return lambda spec: (job(spec), job(spec))[1]
+
+    engines = [SourcesInProcess(1, checkpoint=str(tmp_path / "once")), RunTwice(1, checkpoint=str(tmp_path / "twice"))]
+    for engine in engines:
+        engine.sql("CREATE STREAM s (ts TIMESTAMP, k BIGINT, life INTERVAL) TIMESTAMP BY ts LIFETIME BY life")
+        engine.sql("CREATE QUERY q AS SELECT k % 7 AS k, COUNT(*) AS n FROM s GROUP BY k % 7")
+        for second in range(0, 60, 6):
+            times = pa.array([second * 1_000_000 + place for place in range(6_000)], pa.timestamp("us", "UTC"))
+            lives = pa.array([(1 + place % 40) * 1_000_000 for place in range(6_000)], pa.duration("us"))
+            engine.push("s", pa.table({"ts": times, "k": range(6_000), "life": lives}))
+            engine.step()
+    once, twice = (engine["q"].changes() for engine in engines)
+    assert over_time(once) == over_time(twice)
+    for engine in engines:
+        engine.close()

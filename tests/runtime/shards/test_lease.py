@@ -47,18 +47,19 @@ def test_a_second_engine_is_refused_until_the_first_is_closed(tmp_path: Path) ->
     first = an_engine(tmp_path)
     stepped(first, 1)
     with pytest.raises(CheckpointError, match="the checkpoint is in use in this process, since 2") as caught:
-        Driver(str(tmp_path), 2)
+        Driver(Checkpoint(str(tmp_path)), 2)
     assert caught.value.hint == "call close() of the engine that has it"
     stepped(first, 2, 3)
     assert Checkpoint(str(tmp_path)).batches() == [0, 1, 2], "anybody may read"
     first.close()
-    Driver(str(tmp_path), 2).close()
+    Driver(Checkpoint(str(tmp_path)), 2).close()
 
 
 HOLDING = """
 import sys, time
 from windrow.runtime.shards.driver import Driver
-driver = Driver(sys.argv[1], 2)
+from windrow.runtime.shards.storage.checkpoint import Checkpoint
+driver = Driver(Checkpoint(sys.argv[1]), 2)
 print("open", flush=True)
 time.sleep(600)
 """
@@ -69,12 +70,12 @@ def test_another_process_is_refused_and_its_death_is_seen_at_once(tmp_path: Path
     try:
         assert other.stdout is not None and other.stdout.readline() == "open\n"
         with pytest.raises(CheckpointError, match=f"process {other.pid} on .* has it since") as caught:
-            Driver(str(tmp_path), 2)
+            Driver(Checkpoint(str(tmp_path)), 2)
         assert "end that process" in str(caught.value.hint)
     finally:
         other.kill()
         other.wait()
-    Driver(str(tmp_path), 2).close()
+    Driver(Checkpoint(str(tmp_path)), 2).close()
 
 
 def claimed_by(folder: Folder, **changed: Any) -> None:

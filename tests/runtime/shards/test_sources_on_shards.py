@@ -6,7 +6,7 @@ import gzip
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,10 +16,14 @@ import pytest
 from support.shard_runs import SourcesInProcess
 from windrow.clock import ManualClock, monotonic
 from windrow.errors import WindrowError
+from windrow.runtime.shards.sources import file_manifests
 from windrow.runtime.shards.storage import collection
-from windrow.units import SECOND
+from windrow.runtime.shards.storage.file_lists import FileList, read_list
+from windrow.runtime.shards.storage.files.folder import Folder
+from windrow.sources.file_reads import SeenFile
+from windrow.units import HOUR, SECOND
 
-PATIENCE = 60.0  # seconds; nothing takes as long, but a machine may be busy
+PATIENCE = 900.0  # seconds; nothing takes as long, but a machine may be busy
 
 
 @pytest.fixture
@@ -180,6 +184,27 @@ class TestFiles:
         assert engine.status()["streams"]["f"]["files"]["replaced"] == 1
         assert taken(engine) == [1, 2, 3, 4]
 
+    @pytest.mark.parametrize("form", ["csv", "csv.gz"])
+    def test_one_that_is_replaced_in_its_middle_alone(
+        self, engines: Callable[..., SourcesInProcess], folder: Path, form: str
+    ) -> None:
+        """As long as it was, and the same at both ends: all of it is compared."""
+        engine = declared(engines(), folder)
+        path, numbers = folder / f"a.{form}", [0] * 2_000
+        packed = (lambda text: gzip.compress(text, 0, mtime=0)) if form == "csv.gz" else bytes
+        path.write_bytes(packed(f"ts,k\n{lines(*numbers)}".encode()))
+        engine.step()
+        path.write_bytes(packed(f"ts,k\n{lines(*numbers[:1_000], 1, *numbers[1_001:])}".encode()))
+        os.utime(path, (7, 7))
+        engine.step()
+        assert engine.status()["streams"]["f"]["files"]["replaced"] == 1
+        with path.open("ab") as file:
+            file.write(packed(lines(2).encode()))
+        again = engines()
+        again.step()
+        once, twice = (sum(k == number for k in taken(again)) for number in (1, 2)), form == "csv.gz"
+        assert list(once) == [2, 1] if twice else [1, 1], "a text is read on, any other file as a whole"
+
     def test_parquet_that_is_written_slowly(self, engines: Callable[..., SourcesInProcess], folder: Path) -> None:
         whole = parquet(folder.parent / "whole.parquet", *range(20)).read_bytes()
         (folder / "a.parquet").write_bytes(whole[:50])
@@ -260,6 +285,61 @@ class TestFiles:
         again = engines()
         again.step()
         assert rows(again) == 1_020, "nothing is read twice"
+
+    def test_what_is_written_of_files_does_not_grow_with_their_number(
+        self,
+        engines: Callable[..., SourcesInProcess],
+        folder: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """A list takes along those before it that are not much larger; each file is in few lists."""
+        monkeypatch.setattr(file_manifests, "_FEW", 4)
+        written: list[int] = []
+        write = file_manifests.write_list
+
+        def noted(folder: Folder, name: str, earlier: Sequence[FileList], files: Sequence[SeenFile]) -> None:
+            write(folder, name, earlier, files)
+            written.append(len(files))
+
+        monkeypatch.setattr(file_manifests, "write_list", noted)
+        engine = declared(engines(), folder, options=", max_files => 2")
+        for number in range(400):
+            csv(folder / f"{number:04}.csv", number % 60)
+        engine.step()
+        assert sum(written) < 400 * 8, "as many times as the logarithm of their number"
+        assert sorted(written)[len(written) // 2] < 20, "most lists are short"
+        own = Folder(str(tmp_path / "checkpoint" / "windrow"))
+        last = engine.driver.batches.positions.manifests["f"]
+        assert len(read_list(own, last)[0]) < 10
+        for _ in range(2):
+            again = engines()
+            again.step()
+            assert rows(again) == 400, "nothing is read twice"
+            assert again.status()["streams"]["f"]["files"]["read"] == 400
+
+    def test_files_that_are_gone_for_long_are_forgotten(
+        self, engines: Callable[..., SourcesInProcess], folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(file_manifests, "_FEW", 4)
+        clock = ManualClock(1_000_000_000 * SECOND)
+        engine = declared(engines(clock=clock), folder)
+        for number in range(200):
+            csv(folder / f"{number:04}.csv", number % 60)
+            engine.step()
+            (folder / f"{number:04}.csv").unlink()
+            clock.advance(HOUR)
+        assert rows(engine) == 200
+        remembered = engine.status()["streams"]["f"]["files"]["read"]
+        assert remembered == 200, "a folder that is not there for a week comes back"
+        clock.advance(7 * 24 * HOUR)
+        for number in range(200, 500):
+            csv(folder / f"{number:04}.csv", number % 60)
+        engine.step()
+        assert 300 <= engine.status()["streams"]["f"]["files"]["read"] < 400, "those that were missed a week ago"
+        again = engines(clock=clock)
+        again.step()
+        assert rows(again) == 500
 
 
 class TestSourcesThatFail:

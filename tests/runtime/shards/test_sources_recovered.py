@@ -53,6 +53,7 @@ def lived(place: Path) -> Counter[str]:
     found = Counter({f"rows of {name}": status["rows"] for name, status in streams.items()})
     for query in ("files", "pushes"):
         found += Counter(f"{query} {row['k']}" for row in engine[query].changes().to_pylist() if row["_sign"] > 0)
+    engine.close()  # its lease beats no more: the folder may go
     return found
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import windrow
-from windrow.errors import CheckpointError
+from support.shard_runs import SourcesInProcess
+from windrow.errors import CheckpointError, WindrowError
+from windrow.runtime.shards.storage.checkpoint import Checkpoint
+from windrow.runtime.spark import engine
 
 ANYWHERE = {"0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F"}  # loopback
 
@@ -56,6 +61,68 @@ def test_a_lost_folder_of_offsets_is_refused(spark: SparkSession, tmp_path: Path
         finally:
             engine.close()
         shutil.rmtree(tmp_path / "spark", ignore_errors=True)
+
+
+def _no_spark(*_: object) -> None:
+    raise WindrowError("Spark is asked for")
+
+
+def _in_use(place: Path) -> Checkpoint:
+    opened = Checkpoint(str(place))
+    opened.claim()
+    return opened
+
+
+def _other_format(place: Path) -> None:
+    (place / "windrow" / "format").write_text('{"format": 1, "windrow": "0.0.1", "shards": 1}')
+
+
+def _damaged(under: str) -> Callable[[Path], None]:
+    def damage(place: Path) -> None:
+        newest = max((place / "windrow" / under).iterdir())
+        newest.write_bytes(newest.read_bytes()[:-1])
+
+    return damage
+
+
+def _missing(place: Path) -> None:
+    next((place / "windrow" / "pieces").iterdir()).unlink()
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (_in_use, "in use in this process"),
+        (_other_format, "has format 1"),
+        (_damaged("commits"), "commits/.* of the checkpoint is damaged"),
+        (_damaged("statements"), "statements/.* of the checkpoint is damaged"),
+        (_missing, "pieces/.* of the checkpoint is missing"),
+    ],
+    ids=["in use", "another format", "a damaged commit", "a damaged statement", "a lost piece"],
+)
+def test_what_cannot_be_opened_is_refused_before_spark_is_started(
+    harm: Callable[[Path], object], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = SourcesInProcess(1, checkpoint=str(tmp_path))
+    before.sql("CREATE STREAM s (t TIMESTAMP, k BIGINT) TIMESTAMP BY t; CREATE QUERY q AS SELECT k FROM s [ROWS 2]")
+    before.push("s", [{"t": 1, "k": 1}])
+    before.step()
+    before.close()
+    held = harm(tmp_path)
+    monkeypatch.setattr(engine, "sessions", _no_spark)
+    with pytest.raises(CheckpointError, match=message):
+        windrow.connect(checkpoint=str(tmp_path))
+    del held
+
+
+def test_nothing_is_left_when_spark_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "sessions", _no_spark)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    for _ in range(2):  # the first has let go of it
+        with pytest.raises(WindrowError, match="Spark is asked for"):
+            windrow.connect(checkpoint=str(tmp_path / "checkpoint"))
+    assert list((tmp_path / "scratch").iterdir()) == []
 
 
 def test_nothing_listens_beyond_this_machine(spark: SparkSession) -> None:

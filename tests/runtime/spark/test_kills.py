@@ -1,4 +1,4 @@
-"""A driver that is killed with SIGKILL at five moments gives, in the end, what an undisturbed one gives."""
+"""A driver that is killed with SIGKILL at six moments gives, in the end, what an undisturbed one gives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from support.interrupted import Came
 from support.killing import killed_run_until_done, moments
 
-KILLS = 5
+KILLS = 6
 
 
 def test_killed_driver_comes_to_the_same(undisturbed: Came, tmp_path: Path) -> None:

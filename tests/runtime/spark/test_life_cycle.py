@@ -67,8 +67,11 @@ def test_statements_take_effect_while_it_runs(spark: SparkSession, tmp_path: Pat
         engine["since"]
 
     engine.sql("DROP QUERY both; DROP STREAM t")
-    with pytest.raises(WindrowError, match="this checkpoint has had a stream t before"):
-        engine.sql("CREATE STREAM t (ts TIMESTAMP, k INT) TIMESTAMP BY ts")
+    engine.sql("CREATE STREAM t (ts TIMESTAMP, k INT) TIMESTAMP BY ts; CREATE QUERY again AS SELECT k FROM t")
+    engine.push("t", rows(1, k=5))
+    engine.end("t")
+    engine.step()
+    assert [row["k"] for row in engine["again"].changes().to_pylist()] == [5], "rows of the new one alone, none late"
     engine.push("s", rows(8, 9, k=4))
     engine.end("s")
     assert engine.wait()
@@ -97,8 +100,7 @@ def test_a_run_of_files_beside_an_endless_source(spark: SparkSession, tmp_path: 
         engine.resume(statements)
 
         def interrupt() -> None:
-            while engine.status()["streams"].get("g", {"rows": 0})["rows"] < wanted:
-                threading.Event().wait(0.1)
+            until(lambda: engine.status()["streams"].get("g", {"rows": 0})["rows"] >= wanted, "rows that are made")
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
         threading.Thread(target=interrupt, daemon=True).start()
@@ -124,18 +126,15 @@ def test_answers_expire_without_input(spark: SparkSession, tmp_path: Path) -> No
     query = engine.query("SELECT k FROM s [RANGE 3 SECONDS]")
     engine.start()
     engine.push("s", rows(100))
-    while engine.status()["streams"].get("s", {"rows": 0})["rows"] == 0:
-        assert not engine.wait(0.1)
+    until(lambda: engine.wait(0) or engine.status()["streams"].get("s", {"rows": 0})["rows"], "the first row")
     clock.advance(4 * SECOND)
-    while engine.watermark <= 103 * SECOND:
-        assert not engine.wait(0.1)
+    until(lambda: engine.wait(0) or engine.watermark > 103 * SECOND, "the row's expiry")
     assert query.answer().num_rows == 0
     (change,) = query.changes().to_pylist()
     assert (change["_ts"].timestamp(), change["_exp"].timestamp()) == (100, 103)
     clock.advance(60 * SECOND)
     asked, quiet = len(ticks), engine.status()["batch"]
-    while len(ticks) < asked + 3:
-        assert not engine.wait(0.1)
+    until(lambda: engine.wait(0) or len(ticks) >= asked + 3, "a look at the clock")
     assert not any(ticks[asked:]) and engine.status()["batch"] == quiet, "nothing can change any more"
     engine.close()
 
@@ -164,13 +163,32 @@ def test_a_dataframe_that_fails_stops_nobody_else(spark: SparkSession, tmp_path:
     engine.sql(f"{CREATE}; CREATE QUERY q AS SELECT k FROM s [RANGE 1 HOUR]")
     engine.start()
     engine.push("s", rows(1, 2, 3))
-    limit = time.monotonic() + 180
-    while not engine.health() or engine.status()["streams"]["s"]["rows"] < 3:
-        assert time.monotonic() < limit and not engine.wait(0.05)
+    until(
+        lambda: engine.wait(0) or (engine.health() and engine.status()["streams"]["s"]["rows"] == 3),
+        "rows beside a failure",
+    )
     (failing,) = engine.health()
     assert (failing.what, failing.name) == ("source", "r")
     assert re.match(r"a function failed \(wrong, .*test_life_cycle.py line \d+\): ValueError", failing.message)
     engine.close()
+
+
+def test_a_step_says_that_a_dataframe_fails(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def wrong(value):  # type: ignore[no-untyped-def]
+        raise ValueError(f"cannot take {value}")
+
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "a.json").write_text('{"ts": "2026-01-01 00:00:00", "v": 1}\n')
+    with windrow.connect(spark=spark, checkpoint=str(tmp_path / "run")) as engine:
+        files = spark.readStream.schema("ts timestamp, v bigint").json(str(tmp_path / "rows"))
+        engine.stream("r", files.select("ts", F.udf(wrong, "bigint")("v").alias("v")), timestamp="ts")
+        engine.query("SELECT SUM(v) AS total FROM r [RANGE 1 MINUTE]")
+        engine.step()
+        assert [(one.what, one.name) for one in engine.health()] == [("source", "r")]
+    said = [record.getMessage() for record in caplog.records]
+    assert sum("stream r cannot be read, and is tried again" in message for message in said) == 1
 
 
 class Listener:

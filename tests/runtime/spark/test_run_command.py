@@ -18,7 +18,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.command import command
+from support.failing_sink import GOT, REFUSING
 from support.waiting import until
+from windrow.cli.run import UNFINISHED
 
 FILE = """
 CREATE STREAM link (ts TIMESTAMP, src STRING, dst STRING, protocol STRING, bytes BIGINT, duration INTERVAL)
@@ -106,6 +108,44 @@ def test_a_run_again_reads_what_is_new_and_files_can_be_retried(
     assert windrow("retry", str(place), "g").stderr.startswith("there is no stream g")
     assert windrow("retry", str(tmp_path / "none")).stderr.startswith("there is no checkpoint in")
     (folder / "broken.parquet").unlink()
+
+    (tmp_path / "queries.cql").write_text(f"{(tmp_path / 'queries.cql').read_text()} ALTER STREAM f SET AHEAD 1 HOUR;")
+    write("c.parquet", 4, 7_000_000_000)  # of the year 2191
+    assert rows(*run) == 4
+    (tmp_path / "queries.cql").write_text(
+        f"{(tmp_path / 'queries.cql').read_text()} ALTER STREAM f SET AHEAD UNLIMITED;"
+    )
+    assert rows(*run) == 4, "what was rejected waits to be asked for"
+    again = windrow("retry", str(place), "f")
+    assert again.stdout.startswith("reading again: broken.parquet, 1 rejected row\ncounted")
+    assert rows(*run) == 5
+
+
+def test_a_run_whose_sink_fails_says_so_and_the_next_one_feeds_it(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    stack: contextlib.ExitStack,
+) -> None:
+    windrow = stack.enter_context(command(capsys, monkeypatch))
+    (tmp_path / "queries.cql").write_text(
+        "CREATE STREAM link (ts TIMESTAMP, protocol STRING) FROM generator('traffic', rows => 500) TIMESTAMP BY ts;"
+        "CREATE QUERY all_of_them AS SELECT protocol FROM link INTO python('support.failing_sink:receive');"
+    )
+    run = ["run", str(tmp_path / "queries.cql"), "--checkpoint", str(tmp_path / "run"), "--json"]
+    GOT.clear()
+    REFUSING["all_of_them"] = "no room"
+    stack.callback(REFUSING.clear)
+    failed = windrow(*run)
+    assert failed.returncode == UNFINISHED
+    assert "sink of all_of_them fails since 20" in failed.stderr and "OSError: no room" in failed.stderr
+    assert "the same command gives it when the sink works" in failed.stderr
+    REFUSING.clear()
+    assert windrow(*run).returncode == 0
+    assert sum(table.num_rows for table in GOT["all_of_them"]) == 500
+    refused = windrow("resume", str(tmp_path / "run"), "all_of_them")
+    assert refused.returncode == 1 and refused.stderr.startswith("all_of_them is not set aside")
 
 
 def test_a_run_of_its_own_says_nothing_but_its_results(tmp_path: Path) -> None:

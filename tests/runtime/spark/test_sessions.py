@@ -6,17 +6,20 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
+import pyspark
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import windrow
+from support.spark_readers import reader_of
 from support.waiting import until
 from windrow.errors import WindrowError
 from windrow.runtime.shards import run_loop
@@ -135,17 +138,29 @@ def test_sessions_that_want_names_of_sources_get_them(spark: SparkSession) -> No
         engine.stream("given", named.readStream.name("mine").format("rate").load(), timestamp="timestamp")
         engine.sql("CREATE STREAM stated (timestamp TIMESTAMP, value BIGINT) FROM rate() TIMESTAMP BY timestamp")
         query: Any = engine.query("SELECT value FROM given [RANGE UNBOUNDED]")
-        reader = query.dataframe().writeStream.format("noop").start()
         engine.start()
         streams = ("given", "stated")
         until(
             lambda: all(engine.status()["streams"].get(name, {"rows": 0})["rows"] for name in streams), "rows of both"
         )
-        assert not engine.health() and reader.isActive
+        reader = reader_of(query.dataframe())
+        assert reader.isActive, reader.exception()
+        assert not engine.health()
         assert [active.id for active in named.streams.active] == [reader.id]
         reader.stop()
 
 
+@pytest.fixture
+def as_started_by_others(spark: SparkSession) -> Iterator[None]:
+    """Workers come from PySpark's own daemon, as in a Spark that Windrow has not started."""
+    settings, name = spark.sparkContext._jsc.sc().conf(), "spark.python.daemon.module"
+    ours = settings.get(name)
+    settings.set(name, "pyspark.daemon")
+    yield
+    settings.set(name, ours)
+
+
+@pytest.mark.usefixtures("as_started_by_others")
 def test_workers_on_this_machine_run_this_python(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that was started without PYSPARK_PYTHON has workers without Windrow."""
     monkeypatch.setattr(spark.sparkContext, "pythonExec", OTHER_PYTHON)
@@ -160,6 +175,7 @@ def test_workers_on_this_machine_run_this_python(spark: SparkSession, monkeypatc
     assert which == [sys.base_prefix], "functions of the job run where they did"
 
 
+@pytest.mark.usefixtures("as_started_by_others")
 def test_workers_that_have_no_windrow_are_told_of_when_connecting(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +199,16 @@ def test_sessions_that_cannot_be_used_are_refused(spark: SparkSession, monkeypat
     monkeypatch.setenv("SPARK_REMOTE", "sc://elsewhere")
     with pytest.raises(WindrowError, match="cannot run on a Spark Connect session"):
         windrow.connect()
+
+
+def test_workers_of_an_own_spark_have_loaded_what_they_need(spark: SparkSession) -> None:
+    """Before they were forked, and from the installed package."""
+
+    def which(_: int) -> str:
+        return str(sys.modules["pyspark"].__file__ if "windrow.runtime.spark.relay" in sys.modules else None)
+
+    assert spark.sparkContext.parallelize([0], 1).map(which).collect() == [pyspark.__file__]
+    assert spark.conf.get("spark.python.unix.domain.socket.enabled") == "true"
 
 
 @pytest.mark.parametrize("patience", [0.0, 60.0], ids=["cancelled", "let end"])
@@ -227,15 +253,11 @@ def test_readers_of_an_engine_that_is_closed_hear_why(spark: SparkSession) -> No
     engine.push("s", rows(1, 2, 3))
     engine.step()
     query: Any = engine["q"]
-    reader = query.dataframe().writeStream.format("noop").start()
-    until(
-        lambda: any(progress.numInputRows for progress in reader.recentProgress) or not reader.isActive,
-        "the first rows",
-    )
-    assert reader.isActive
+    reader = reader_of(query.dataframe())
+    assert reader.isActive, reader.exception()
     engine.close()
     with pytest.raises(StreamingQueryException, match="the engine was closed, and what its queries have emitted is"):
-        reader.awaitTermination(180)
+        reader.awaitTermination(900)
 
 
 START = """
@@ -245,10 +267,10 @@ from windrow.runtime.spark import own_spark
 
 launch, moment, machines = own_spark._launch, sys.argv[1], []
 
-def told(conf):
+def told(conf, archive):
     if moment == "Java comes up":
         print("now", flush=True)
-    launch(conf)
+    launch(conf, archive)
     machines.append(SparkContext._gateway.proc)
     if moment == "Java is there":
         print("now", flush=True)
@@ -264,7 +286,7 @@ if moment == "Java is there":
         engine.start()
         engine.spark.stop()
         try:
-            engine.wait(180)
+            engine.wait(900)
         except windrow.WindrowError as error:
             print(error.message)
 """

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import windrow
 from support.own_aggregates import Longest
+from support.spark_readers import read_all
 from support.waiting import until
 from windrow.errors import WindrowError
 from windrow.runtime.spark import SparkEngine
@@ -31,7 +32,7 @@ def rows(*times: int) -> list[dict[str, Any]]:
 def read(frame: DataFrame, folder: Path) -> pa.Table:
     """All that a stream of results has, through a sink of Spark's with a checkpoint of its own."""
     writer = frame.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
-    writer.trigger(availableNow=True).start(str(folder / "rows")).awaitTermination()
+    read_all(lambda: writer.trigger(availableNow=True).start(str(folder / "rows")))
     return pa.parquet.read_table(folder / "rows") if any(folder.glob("rows/*.parquet")) else pa.table({})
 
 

@@ -28,7 +28,7 @@ from windrow.cql.binder.queries import QueryBinder
 from windrow.cql.binder.scope import RelationScope, Scope
 from windrow.cql.binder.sinks import check_side_sink, check_sink
 from windrow.cql.binder.table_changes import bind_change
-from windrow.cql.statements import Ask, Create, Describe, Drop, Explain, Set, Show, Statement
+from windrow.cql.statements import Alter, Ask, Create, Describe, Drop, Explain, ResumeQuery, Set, Show, Statement
 from windrow.cql.syntax import span_of
 from windrow.errors import CqlMeaningError, CqlNameError, nearest
 from windrow.plan.analysis.join_lookups import form_of
@@ -38,7 +38,7 @@ from windrow.plan.expressions import ColumnReference, Literal, Value
 from windrow.plan.nodes import Node
 from windrow.plan.printer import query_text
 from windrow.types import INTERVAL, TIMESTAMP
-from windrow.units import Duration
+from windrow.units import MAX_DURATION, Duration
 
 MAX_COLUMNS = 1_000
 
@@ -89,6 +89,19 @@ def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:
             rejected_sink=_side_sink(tree.args.get("rejected_sink")),
         )
     )
+
+
+def _alter(tree: exp.Expr, catalog: Catalog) -> Statement:
+    entry = _find(tree.this, catalog)
+    if not isinstance(entry, StreamEntry):
+        hint = "drop it and create it anew" if not isinstance(entry, TableEntry) else "change its rows with UPDATE"
+        raise CqlMeaningError(f"{entry.name} is a {entry.kind}, not a stream", span_of(tree.this), hint)
+    changes: dict[str, Duration | None] = {name: value for name, value in tree.args.items() if name != "this"}
+    if changes.get("ahead") == MAX_DURATION:
+        changes.setdefault("ahead_of_newest", None)  # everything is believed
+    if changes.get("idle_after") == MAX_DURATION:
+        changes["idle_after"] = None  # it is waited for
+    return Alter(entry.name, tuple(changes.items()))
 
 
 def _side_sink(node: exp.Expr | None) -> Connector | None:
@@ -256,6 +269,14 @@ def _drop(tree: exp.Expr, catalog: Catalog) -> Statement:
     return Drop(entry.kind, entry.name)
 
 
+def _resume(tree: exp.Expr, catalog: Catalog) -> Statement:
+    entry = _find(tree.this, catalog)
+    if not isinstance(entry, QueryEntry):
+        hint = "queries that were set aside are resumed; SHOW QUERIES says which these are"
+        raise CqlMeaningError(f"{entry.name} is a {entry.kind}, not a query", span_of(tree.this), hint)
+    return ResumeQuery(entry.name.lower())
+
+
 def _show(tree: exp.Expr, catalog: Catalog) -> Statement:
     return Show(str(tree.this).lower())
 
@@ -312,9 +333,11 @@ _BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, Catalog], Statement]] = {
     syntax.CreateWindow: _create_window,
     syntax.CreateQuery: _create_query,
     syntax.Change: _change,
+    syntax.AlterSyntax: _alter,
     syntax.DropSyntax: _drop,
     syntax.ShowSyntax: _show,
     syntax.DescribeSyntax: _describe,
     syntax.ExplainSyntax: _explain,
     syntax.SetSyntax: _set,
+    syntax.ResumeSyntax: _resume,
 }

@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from windrow.cql.grammar.changes import ChangeGrammar
 from windrow.cql.grammar.words import NAME_TOKENS
 from windrow.cql.syntax import (
+    AlterSyntax,
     ColumnSyntax,
     ConnectorSyntax,
     CreateQuery,
@@ -20,6 +21,7 @@ from windrow.cql.syntax import (
     DropSyntax,
     ExplainSyntax,
     PunctuationSyntax,
+    ResumeSyntax,
     SetSyntax,
     ShowSyntax,
 )
@@ -35,7 +37,26 @@ _STREAM_CLAUSES = (
     *("IDLE AFTER", "AHEAD"),
     *("LATE INTO", "REJECTED INTO"),
 )
-STATEMENTS = ("CREATE", "DROP", "SELECT", "INSERT", "UPDATE", "DELETE", "SHOW", "DESCRIBE", "EXPLAIN", "SET", "WITH")
+_ALTER = "write ALTER STREAM name SET AHEAD 1 HOUR, or IDLE AFTER 5 MINUTES, or SLACK 10 SECONDS"
+_NONE = "leave it out to have none"
+_ALTERED = ("AHEAD", "IDLE AFTER", "SLACK")
+STATEMENTS = (
+    *(
+        "CREATE",
+        "ALTER",
+        "DROP",
+        "SELECT",
+        "INSERT",
+        "UPDATE",
+        "DELETE",
+        "SHOW",
+        "DESCRIBE",
+        "EXPLAIN",
+        "SET",
+        "RESUME",
+    ),
+    "WITH",
+)
 
 
 class StatementGrammar(ChangeGrammar):
@@ -47,14 +68,16 @@ class StatementGrammar(ChangeGrammar):
             return self.query()
         read = {
             "CREATE": self._create,
+            "ALTER": self._alter,
             "DROP": self._drop,
             "INSERT": self._insert,
             "UPDATE": self._update,
             "DELETE": self._delete,
             "SHOW": self._show,
-            "DESCRIBE": self._describe,
+            "DESCRIBE": lambda: DescribeSyntax(this=self.name("a stream, table, window or query")),
             "EXPLAIN": self._explain,
             "SET": self._set,
+            "RESUME": self._resume,
         }.get(first.text.upper())
         if read is None:
             self.fail(f"{self.present} does not begin a statement", nearest(first.text, STATEMENTS, "statements"))
@@ -85,7 +108,7 @@ class StatementGrammar(ChangeGrammar):
             "ARRIVAL": lambda: ("arrival", True),
             "SLACK": lambda: ("slack", self._pause("SLACK")),
             "LIFETIME": self._lifetime,
-            "HEARTBEAT": lambda: ("heartbeat", self._silence("HEARTBEAT")),
+            "HEARTBEAT": lambda: ("heartbeat", self._pause("HEARTBEAT", _NONE)),
             "IDLE": self._idle,
             "AHEAD": self._ahead,
             "LATE": lambda: ("late_sink", self._side_sink("LATE")),
@@ -102,6 +125,24 @@ class StatementGrammar(ChangeGrammar):
                 self.fail(f"{self.present} is not a clause of CREATE STREAM", hint)
         return node
 
+    def _alter(self) -> exp.Expr:
+        if not self.word("STREAM"):
+            self.fail(f"{self.present} cannot be altered" if self._curr else "ALTER stands alone", _ALTER)
+        node = AlterSyntax(this=self.name("the stream"))
+        self.expect("SET", "the name of the stream", _ALTER.removeprefix("write "))
+        clauses: dict[str, Callable[[], tuple[str, object]]] = {
+            "AHEAD": self._ahead,
+            "IDLE": lambda: self._idle(is_altered=True),
+            "SLACK": lambda: ("slack", self._pause("SLACK")),
+        }
+        while self._curr or len(node.args) == 1:
+            word = self._curr
+            if word is None or (read := clauses.get(word.text.upper())) is None or not self.word(word.text.upper()):
+                hint = _ALTER if word is None else nearest(word.text, _ALTERED, "clauses")
+                self.fail(f"{self.present} is nothing that ALTER STREAM sets" if word else "SET stands alone", hint)
+            self._once(node, *read(), word)
+        return node
+
     def _times(self) -> tuple[str, object]:
         self.expect("BY", "TIMESTAMP", "TIMESTAMP BY column")
         return "timestamp", self.listed(lambda: self.name("a column"))
@@ -110,9 +151,14 @@ class StatementGrammar(ChangeGrammar):
         self.expect("BY", "LIFETIME", "LIFETIME BY column")
         return "lifetime", self.name("a column")
 
-    def _idle(self) -> tuple[str, object]:
+    def _idle(self, is_altered: bool = False) -> tuple[str, object]:
+        """`IDLE AFTER interval`; in ALTER, `IDLE AFTER UNLIMITED` takes it away."""
         self.expect("AFTER", "IDLE", "IDLE AFTER 5 MINUTES")
-        return "idle_after", self._silence("IDLE AFTER")
+        if is_altered and self.word("UNLIMITED"):
+            return "idle_after", MAX_DURATION
+        return "idle_after", self._pause(
+            "IDLE AFTER", "write IDLE AFTER UNLIMITED to have none" if is_altered else _NONE
+        )
 
     def _ahead(self) -> tuple[str, object]:
         """`AHEAD interval`, of arrival, `AHEAD interval OF NEWEST`, or `AHEAD UNLIMITED`."""
@@ -128,18 +174,14 @@ class StatementGrammar(ChangeGrammar):
         self.expect("INTO", which, f"{which} INTO json('folder')")
         return self._connector("a sink")
 
-    def _pause(self, after: str) -> int:
+    def _pause(self, after: str, otherwise: str | None = None) -> int:
+        """`otherwise` says what to write in place of no time at all, where that is none."""
         first = self._curr
         length = self.duration(after)
         if length < 0:
             raise CqlSyntaxError(f"{after} is not negative", self._since(first), "write it without the sign")
-        return length
-
-    def _silence(self, after: str) -> int:
-        first = self._curr
-        length = self._pause(after)
-        if length == 0:
-            raise CqlSyntaxError(f"{after} is longer than zero", self._since(first), "leave it out to have none")
+        if length == 0 and otherwise is not None:
+            raise CqlSyntaxError(f"{after} is longer than zero", self._since(first), otherwise)
         return length
 
     def _punctuation(self, first: Token) -> PunctuationSyntax:
@@ -265,6 +307,10 @@ class StatementGrammar(ChangeGrammar):
         exists = self.word("IF", "EXISTS")
         return DropSyntax(this=self.name(f"the {kind.lower()}"), kind=kind, if_exists=exists)
 
+    def _resume(self) -> exp.Expr:
+        self.expect("QUERY", "RESUME", "RESUME QUERY name")
+        return ResumeSyntax(this=self.name("the query"))
+
     def _show(self) -> exp.Expr:
         word = self._curr.text.upper() if self._curr else ""
         if word not in PLURALS:
@@ -272,9 +318,6 @@ class StatementGrammar(ChangeGrammar):
             self.fail(message, nearest(word, PLURALS, "things to show"))
         self._advance()
         return ShowSyntax(this=word)
-
-    def _describe(self) -> exp.Expr:
-        return DescribeSyntax(this=self.name("a stream, table, window or query"))
 
     def _explain(self) -> exp.Expr:
         form = next((form for form in FORMS if self.word(form)), None)

@@ -26,7 +26,7 @@ import numpy as np
 
 from windrow.batch.arrays import Bools, Int8s, Int64s, grown
 from windrow.batch.batch import Batch, Segment, concat
-from windrow.batch.compiled import compiled, inlined
+from windrow.batch.compiled import compiled, inlined, prefetch
 from windrow.batch.consolidation import consolidate
 from windrow.batch.words import any_null
 from windrow.operators.joins.join import Join, JoinState
@@ -38,7 +38,7 @@ from windrow.state.row_keys import RowKeys
 from windrow.state.snapshot import Part, Parts, Piece
 from windrow.units import FOREVER
 
-_BLOCK = 64  # keys whose counts are asked for together
+_AHEAD = 32  # keys whose counts memory is asked for before they are needed
 
 
 class PresenceState(Parts):
@@ -218,12 +218,10 @@ def _turned(state: PresenceState, turns: PresenceChanges, like: Batch, wanted: b
 
 
 @inlined
-def _prefetch(keys: Int64s, first: int, counts: Int64s) -> int:
-    """Touch the cache lines of the counts of a whole block of keys; what comes back means nothing."""
-    seen = 0
-    for i in range(first, min(first + _BLOCK, len(keys))):
-        seen ^= counts[keys[i]]
-    return seen
+def _ask_ahead(keys: Int64s, place: int, counts: Int64s) -> None:
+    """Ask memory for the count of a key that comes later."""
+    if place + _AHEAD < len(keys):
+        prefetch(counts, keys[place + _AHEAD])
 
 
 @compiled
@@ -234,15 +232,14 @@ def _swept(
 
     The events of an instant count together, and before the rows of the left that come at it.
     """
-    keys, times, turned = np.empty(len(key) + 1, np.int64), np.empty(len(key), np.int64), np.empty(len(key), np.bool_)
+    keys, times, turned = np.empty(len(key), np.int64), np.empty(len(key), np.int64), np.empty(len(key), np.bool_)
     present = np.empty(len(ids), np.bool_)
-    count, event, row, seen = 0, 0, 0, 0
+    count, event, row = 0, 0, 0
     while event < len(time) or row < len(ts):
         now = time[event] if event < len(time) and (row == len(ts) or time[event] <= ts[row]) else ts[row]
         first = event
         while event < len(time) and time[event] == now:
-            if event % _BLOCK == 0:
-                seen ^= _prefetch(key, event, counts)
+            _ask_ahead(key, event, counts)
             counts[key[event]] += 2 * change[event]
             event += 1
         for i in range(first, event):
@@ -252,9 +249,7 @@ def _swept(
                 counts[key[i]] ^= 1
                 count += 1
         while row < len(ts) and ts[row] == now:
-            if row % _BLOCK == 0:
-                seen ^= _prefetch(ids, row, counts)
+            _ask_ahead(ids, row, counts)
             present[row] = counts[ids[row]] & 1 == 1
             row += 1
-    keys[len(key)] = seen  # the xor is written out so that LLVM keeps the loads
     return keys[:count], times[:count], turned[:count], present

@@ -16,6 +16,7 @@ from windrow.batch.arrays import Bools, Int64s
 from windrow.catalog import StreamEntry
 from windrow.units import BEGINNING, DAY, HOUR, MAX_DURATION, MINUTE, SECOND, format_duration
 
+MAX_TIMESTAMP = 2**61  # later ones could overflow when a window's length is added
 USUAL = 366 * DAY
 _CLOCK_IS_SET = 10_957 * DAY  # a clock before the year 2000 tells when a machine was started
 _LIVE = (None, "dataframe", "socket", "rate")  # pushed rows have no connector
@@ -36,6 +37,15 @@ def too_far(stream: StreamEntry, ts: Int64s, arrival: int, newest: int) -> Itera
         if wrong.any():
             believed &= ~wrong
             yield from _reasons(stream.timestamp or "", limit, ts, wrong)
+
+
+def may_be_too_far(stream: StreamEntry, ts: Int64s, arrival: int, newest: int) -> bool:
+    """Whether there is a time that is not believed, or so far away that no arithmetic could be done with it."""
+    if not len(ts):
+        return False
+    earliest, latest = int(ts.min()), int(ts.max())
+    too_large = earliest < -MAX_TIMESTAMP or latest > MAX_TIMESTAMP
+    return too_large or any(latest > limit.since + limit.most for limit in _limits(stream, arrival, newest))
 
 
 def _limits(stream: StreamEntry, arrival: int, newest: int) -> Iterator[_Limit]:

@@ -32,15 +32,13 @@ from windrow.batch.arrays import Int64s
 from windrow.batch.row_order import in_row_order
 from windrow.catalog import StreamEntry
 from windrow.errors import WindrowError
-from windrow.runtime.intake.ahead import too_far
+from windrow.runtime.intake.ahead import MAX_TIMESTAMP, may_be_too_far, too_far
 from windrow.runtime.intake.punctuation_rows import punctuation_rows
 from windrow.runtime.intake.side_output import SideOutput
 from windrow.runtime.intake.typed_rows import absent_columns, cast, typed_rows
 from windrow.runtime.progress import IntakeReport, Occurrences, StreamProgress, contradicted
 from windrow.state.closed_keys import ClosedKeys
 from windrow.units import BEGINNING, FOREVER
-
-MAX_TIMESTAMP = 2**61  # later ones could overflow when a window's length is added
 
 
 def contradiction(punctuated: Sequence[str]) -> str:
@@ -78,18 +76,19 @@ class Intake:
             arrival = max(arrival, final)  # the clock may have been set back: nothing is late by that
         ts, rows = self._times(columns, rows, arrival, before.intake.newest)
         rejected = dict(Counter(self.rejected.reasons) - known)
-        late = ts < final
-        if late.any():
+        came = len(ts)
+        if len(ts) and ts.min() < final:
+            late = ts < final
             self.late.put(rows.filter(pa.array(late)), "behind the watermark")
             columns = [column.take(~late) for column in columns]
             ts = ts[~late]
         if not len(ts):
-            return IntakeReport(late=len(late), rejected=rejected, warned=warned)
+            return IntakeReport(late=came, rejected=rejected, warned=warned)
         taken, promised = self._without_punctuations(inserts(tuple(columns), ts))
         if len(taken):
             self._waiting.append(taken)
         first = int(taken.ts.min(initial=FOREVER))
-        return IntakeReport(len(taken), first, int(ts.max()), promised, len(late) - len(ts), rejected, warned=warned)
+        return IntakeReport(len(taken), first, int(ts.max()), promised, came - len(ts), rejected, warned=warned)
 
     def _without_punctuations(self, rows: Batch) -> tuple[Batch, int]:
         """The rows, and the time before which punctuations say that no more will come."""
@@ -170,13 +169,13 @@ class Intake:
         if self.stream.timestamp is None:
             return np.full(rows.num_rows, arrival, np.int64), rows
         times = columns[self._ordinal(self.stream.timestamp)]
-        good = np.ones(len(times), np.bool_)
-        if len(times) and (times.valid is not None or not _in_range(times.values)):
-            missing = ~times.valid_mask()
-            strange = ~missing & ((times.values > MAX_TIMESTAMP) | (times.values < -MAX_TIMESTAMP))
-            self.rejected.put(rows.filter(pa.array(missing)), f"{self.stream.timestamp} is null")
-            self.rejected.put(rows.filter(pa.array(strange)), f"{self.stream.timestamp} is out of range")
-            good = ~missing & ~strange
+        if times.valid is None and not may_be_too_far(self.stream, times.values, arrival, newest):
+            return times.values, rows
+        missing = ~times.valid_mask()
+        strange = ~missing & ((times.values > MAX_TIMESTAMP) | (times.values < -MAX_TIMESTAMP))
+        self.rejected.put(rows.filter(pa.array(missing)), f"{self.stream.timestamp} is null")
+        self.rejected.put(rows.filter(pa.array(strange)), f"{self.stream.timestamp} is out of range")
+        good = ~missing & ~strange
         known = np.where(good, times.values, BEGINNING)
         for reason, wrong in too_far(self.stream, known, arrival, newest):
             self.rejected.put(rows.filter(pa.array(wrong)), reason)
@@ -185,7 +184,3 @@ class Intake:
             return times.values, rows
         columns[:] = [column.take(good) for column in columns]
         return times.values[good], rows.filter(pa.array(good))
-
-
-def _in_range(times: Int64s) -> bool:
-    return bool(times.min() >= -MAX_TIMESTAMP and times.max() <= MAX_TIMESTAMP)

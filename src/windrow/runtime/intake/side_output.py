@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from windrow.sources.rows import UNPARSABLE
+
+REASON = "_reason"
 KEPT_ROWS = 10_000  # of a side output; all are counted
 
 
@@ -24,7 +27,7 @@ class SideOutput:
         if not rows.num_rows:
             return
         self.reasons[reason] = self.reasons.get(reason, 0) + rows.num_rows
-        self.keep(rows.append_column("_reason", pa.array([reason] * rows.num_rows, pa.string())))
+        self.keep(rows.append_column(REASON, pa.array([reason] * rows.num_rows, pa.string())))
 
     def keep(self, rows: pa.Table) -> None:
         """Rows that have their reason."""
@@ -32,9 +35,45 @@ class SideOutput:
         while sum(table.num_rows for table in self.rows[1:]) >= self.most:
             self.rows.pop(0)
 
+    @property
+    def can_be_tried(self) -> bool:
+        return any(triable(table).num_rows for table in self.rows)
+
+    def try_again(self, take: Callable[[pa.Table], None]) -> int:
+        """Have rows taken once more that can be, each once; how many. Where `take` raises, they stay as they were."""
+        tried = 0
+        for table in list(self.rows):
+            found = triable(table)
+            if not found.num_rows:
+                continue
+            rows, reasons = self.rows, dict(self.reasons)
+            left = (one if one is not table else _unparsable(table) for one in rows)
+            self.rows = [one for one in left if one.num_rows]
+            try:
+                take(found)
+            except BaseException:
+                self.rows, self.reasons = rows, reasons
+                raise
+            tried += found.num_rows
+        return tried
+
     def table(self) -> pa.Table | None:
         """The kept rows as they came."""
         return together(self.rows)
+
+
+def triable(rows: pa.Table) -> pa.Table:
+    """Rejected rows as they came, without those that could not be read at all."""
+    if UNPARSABLE in rows.column_names:
+        rows = rows.filter(rows.column(UNPARSABLE).is_null()).drop_columns([UNPARSABLE])
+    return rows.drop_columns([REASON])
+
+
+def _unparsable(rows: pa.Table) -> pa.Table:
+    """The others of them."""
+    if UNPARSABLE not in rows.column_names:
+        return rows.slice(0, 0)
+    return rows.filter(rows.column(UNPARSABLE).is_valid())
 
 
 def together(tables: Sequence[pa.Table]) -> pa.Table | None:

@@ -14,16 +14,17 @@ import pyarrow as pa
 from windrow.batch import Dictionary
 from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock, monotonic
-from windrow.cql import Create, Drop, TableChange
+from windrow.cql import Alter, Create, Drop, ResumeQuery, TableChange
 from windrow.errors import WindrowError
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.create_statements import columns_of, no_rows, stream_statement
 from windrow.runtime.engine import Engine
-from windrow.runtime.health import Failing, as_mappings
+from windrow.runtime.health import Failing, as_mappings, aside_remarks
 from windrow.runtime.local.dataflow import Dataflow
 from windrow.runtime.local.inputs import Inputs
 from windrow.runtime.local.running_queries import RunningQueries
 from windrow.runtime.outputs.feed import LOG
+from windrow.runtime.outputs.feeder import Feeder
 from windrow.runtime.outputs.sinks import check_sinks
 from windrow.session import Result, Session
 from windrow.sharing.starting import PreparedQuery
@@ -46,16 +47,17 @@ class LocalEngine(Engine):
         self._inputs = Inputs(session.catalog, dictionary, clock or SystemClock())
         self._running = RunningQueries(session, self._dataflow, self._inputs)
         super().__init__(session, self._running.by_name)
-        session.holding = self._holding
+        session.remarks = self._remarks
         for entry in session.catalog.everything():
             self._start(entry)
 
     def sql(self, text: str) -> list[Result]:
         """Run statements; queries and streams start with the next step."""
         results = []
-        for result in self.session.run(text):
-            self._apply(result)
-            results.append(result)
+        with self._inputs.lock:
+            for result in self.session.run(text):
+                self._apply(result)
+                results.append(result)
         return results
 
     def stream(self, name: str, data: Any, timestamp: str, slack: str | None = None) -> None:
@@ -69,34 +71,44 @@ class LocalEngine(Engine):
 
     def lookup(self, cql: str, at: int | None = None) -> pa.Table:
         """The answer of a query at once, from a synopsis that is kept for others: any window that it covers."""
-        return self._running.lookup(cql, at)
+        with self._inputs.lock:
+            return self._running.lookup(cql, at)
 
     def push(self, stream: str, rows: Any) -> None:
         """Hand over rows of a stream as they come; call `step` to see their effect."""
-        self._inputs.push(stream, rows)
+        with self._inputs.lock:
+            self._inputs.push(stream, rows)
 
     def end(self, stream: str) -> None:
         """No more rows of a stream will come."""
-        self._inputs.end(stream)
+        with self._inputs.lock:
+            self._inputs.end(stream)
 
     def punctuate(self, stream: str, before: int | str | None = None, **key: Any) -> None:
         """Say what will not come: no row before a time, or no later one with a key (columns as in PUNCTUATION BY)."""
-        self._inputs.punctuate(stream, before, key)
+        with self._inputs.lock:
+            self._inputs.punctuate(stream, before, key)
 
     def step(self) -> bool:
         """Read a chunk of the source that is furthest behind and take the dataflow on; False when there is none."""
-        has_read = self._inputs.read(self._running.streams_to_read())
-        self._running.advance()
-        return has_read or self._inputs.has_more(self._running.streams_to_read())
+        has_more = self._read_and_advance()
+        self._running.deliver()
+        return has_more
+
+    def _read_and_advance(self) -> bool:
+        with self._inputs.lock:
+            has_read = self._inputs.read(self._running.streams_to_read())
+            self._running.advance()
+            return has_read or self._inputs.has_more(self._running.streams_to_read())
 
     def run(self, poll: Callable[[], object] | None = None, follow: bool = False) -> None:
         """Until all sources have ended; with `follow` it waits for more files. `poll` is called meanwhile."""
         if follow:
             self._inputs.sources.follow()
         polled = monotonic()
-        while self.step():
+        while self._read_and_advance():
+            self._running.deliver(wait=Feeder.wait_a_moment)
             if self._inputs.is_idle:
-                self._running.deliver(now=False)
                 if not follow:
                     self._inputs.sources.failures.check_hope(self._inputs.sources.names())
                 time.sleep(_BETWEEN_LOOKS)
@@ -106,8 +118,9 @@ class LocalEngine(Engine):
         self._running.deliver(now=True)
 
     def retry(self, stream: str) -> list[str]:
-        """Have files of a stream that were rejected be read again; which these are."""
-        return self._inputs.sources.retry(self._inputs.intake(stream).stream.name.lower())
+        """Have files of a stream that were rejected be read again, and rows be taken again; which these are."""
+        with self._inputs.lock:
+            return self._inputs.retry(stream)
 
     def _side_output(self, kind: str, stream: str) -> pa.Table | None:
         return self._inputs.rejected(stream) if kind == "rejected" else self._inputs.intake(stream).late.table()
@@ -123,6 +136,10 @@ class LocalEngine(Engine):
 
     def status(self) -> dict[str, Any]:
         """What is running: rows taken, late and rejected of each stream, tuples of state."""
+        with self._inputs.lock:
+            return self._status()
+
+    def _status(self) -> dict[str, Any]:
         return {
             **self._inputs.status(self._running.engine_progress()),
             "queries": sorted(self._running.by_name),
@@ -135,24 +152,19 @@ class LocalEngine(Engine):
         """What fails or is set aside, while everything else goes on."""
         return list(self._running.health())
 
-    def resume_query(self, name: str) -> None:
-        """Take up a query that was set aside, as if it were new: its windows fill with the rows that come from now on.
-
-        Sinks and subscribers that have its old answer get what brings them to the new one.
-        """
-        self._running.resume(name)
-
     def close(self) -> None:
         """What sinks have not taken until now is gone; it is logged."""
         try:
             self._running.deliver(now=True)
         finally:
+            self._running.close_feeds()
             for lost in self.health():
                 LOG.warning("closed while the %s of %s fails: %s", lost.what, lost.name, lost.message)
             self.session.close()
 
-    def _holding(self) -> dict[str, str]:
-        return self._inputs.reports.holding(self._running.engine_progress())
+    def _remarks(self) -> dict[str, str]:
+        held = self._inputs.reports.holding(self._running.engine_progress())
+        return {**held, **aside_remarks(self._running.aside())}
 
     def _as_it_runs(self, query: str) -> PreparedQuery | None:
         return self._running.as_it_runs(query)
@@ -167,8 +179,12 @@ class LocalEngine(Engine):
                 self.session.catalog.drop(statement.entry.name)  # what cannot run is not there
                 self.session.catalog.sync()
                 raise
+        elif isinstance(statement, Alter):
+            self._inputs.alter(self.session.catalog.stream(statement.stream))
         elif isinstance(statement, TableChange):
             self._inputs.tables.change(statement)
+        elif isinstance(statement, ResumeQuery):
+            self._running.resume(statement.query)
         elif isinstance(statement, Drop) and statement.name is not None:
             self._running.remove(statement.name.lower())
             self._inputs.remove(statement.name.lower())

@@ -6,7 +6,9 @@ moved, everything before it is final, and comes out.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +19,7 @@ from windrow.clock import Clock
 from windrow.errors import WindrowError
 from windrow.physical.closings import closings_of
 from windrow.runtime.advance import advance
+from windrow.runtime.engine import has_ended, rejected_rows
 from windrow.runtime.intake import Intake
 from windrow.runtime.local.final_rows import FinalRows
 from windrow.runtime.local.local_sources import LocalSources
@@ -34,6 +37,7 @@ class Inputs:
     """By names in lower case."""
 
     def __init__(self, catalog: Catalog, dictionary: Dictionary, clock: Clock) -> None:
+        self.lock = threading.RLock()  # receivers that are slow may ask and push while the engine goes on
         self.dictionary = dictionary
         self.sources = LocalSources(clock)
         self.is_idle = False  # whether there was nothing to read the last time, but may be later
@@ -44,6 +48,7 @@ class Inputs:
         self._intakes: dict[str, Intake] = {}
         self.tables = LocalTables(dictionary)
         self.feeds = SideFeeds(catalog, clock)
+        self.reports.missed = self.feeds.warnings
 
     def open_stream(self, entry: StreamEntry) -> None:
         name = entry.name.lower()
@@ -52,13 +57,18 @@ class Inputs:
         self._follow_streams()
         self.sources.open(entry)
 
+    def alter(self, entry: StreamEntry) -> None:
+        """Something else is declared of a stream from now on."""
+        self._intakes[entry.name.lower()].stream = entry
+        self._follow_streams()
+
     def remove(self, name: str) -> None:
         """A stream or a table, if there is one of this name."""
         self._intakes.pop(name, None)
         self.feeds.remove(name)
         self.sources.remove(name)
         self.tables.remove(name)
-        self.reports.heartbeats.forget(name)
+        self.reports.forget(name)
         self._follow_streams()
 
     def watermark_of(self, streams: Streams) -> int:
@@ -74,6 +84,15 @@ class Inputs:
         columns = [column.name for column in self._intakes[name].stream.columns]
         for table in pushed_tables(rows, stream, columns):
             self._take(name, table)
+
+    def retry(self, stream: str) -> list[str]:
+        """Have files that were rejected be read again, and rows be taken again; which these are."""
+        name = self._name(stream)
+        rejected = self._intakes[name].rejected
+        if self.progress.streams[name].has_ended and rejected.can_be_tried:
+            raise has_ended(stream)
+        rows = rejected.try_again(partial(self._take, name))
+        return [*self.sources.retry(name), *rejected_rows(rows)]
 
     def end(self, stream: str) -> None:
         """No more rows of a stream will come."""

@@ -41,7 +41,7 @@ class LocalSources:
     def remove(self, stream: str) -> None:
         for known in (self._sources, self._streams, self._folders):
             known.pop(stream, None)
-        self.failures.works(stream)
+        self.failures.forget(stream)
 
     def names(self) -> Collection[str]:
         """Of streams whose sources have not ended."""

@@ -6,7 +6,6 @@ A continuous query emits its changes; a periodic one its whole answer at every r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import pyarrow as pa
 
@@ -17,10 +16,11 @@ from windrow.plan.nodes import AppendOnly, Limit, Node, OutputStream, Sort
 from windrow.runtime.bounds import with_bounds
 from windrow.runtime.health import Failing
 from windrow.runtime.local.inputs import Inputs
-from windrow.runtime.local.queued_feed import QueuedFeed
+from windrow.runtime.local.queued_feed import QueuedFeed, Wait
 from windrow.runtime.modes import Mode, default_mode, rows_in_mode
 from windrow.runtime.outputs.differences import AnswerAt, difference
 from windrow.runtime.outputs.feed import MOST_TRIES, Receiver
+from windrow.runtime.outputs.feeder import Feeder
 from windrow.runtime.outputs.sinks import Sink, SinkForm
 from windrow.runtime.query import Query, Subscriber
 from windrow.runtime.readers import Reader
@@ -67,27 +67,30 @@ class LocalQuery(Query):
 
     def answer(self, at: int | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
-        instant = self.watermark - 1 if at is None else at
-        if self._until is not None and instant >= self._until:
-            hint = f"it has answers before {format_timestamp(self._until)}; engine.health() says why"
-            raise WindrowError(f"{self.name} is set aside", hint)
-        if instant < self._view.known_from:
-            hint = f"ask for {format_timestamp(self._view.known_from)} or later; changes() has what was before"
-            raise WindrowError(f"the answer at {format_timestamp(instant)} is not kept any more", hint)
-        return with_bounds(self._answer_at(instant), self.plan)
+        with self._inputs.lock:
+            instant = self.watermark - 1 if at is None else at
+            if self._until is not None and instant >= self._until:
+                hint = f"it has answers before {format_timestamp(self._until)}; engine.health() says why"
+                raise WindrowError(f"{self.name} is set aside", hint)
+            if instant < self._view.known_from:
+                hint = f"ask for {format_timestamp(self._view.known_from)} or later; changes() has what was before"
+                raise WindrowError(f"the answer at {format_timestamp(instant)} is not kept any more", hint)
+            return with_bounds(self._answer_at(instant), self.plan)
 
     def latest_answer(self) -> pa.Table:
         """The answer to show: now, or once the sources have ended at the last row's time, before everything expired.
 
         Without ORDER BY it is in the order of its values, so that it is always shown in the same way.
         """
-        shown = min(self.watermark - 1, self._inputs.progress.last_row_of(self._reader.streams))
-        rows = self._view.at(max(shown, self._view.known_from))
-        return with_bounds(rows_to_arrow(self._in_order(rows), self.plan.schema.names), self.plan)
+        with self._inputs.lock:
+            shown = min(self.watermark - 1, self._inputs.progress.last_row_of(self._reader.streams))
+            rows = self._view.at(max(shown, self._view.known_from))
+            return with_bounds(rows_to_arrow(self._in_order(rows), self.plan.schema.names), self.plan)
 
     def changes(self) -> pa.Table:
         """The newest changes: the columns, `_ts`, `_exp` (null when open) and `_sign`; `subscribe` gets all."""
-        return pa.concat_tables([self._changelog(batch) for batch in self._changes or [self._none()]])
+        with self._inputs.lock:
+            return pa.concat_tables([self._changelog(batch) for batch in self._changes or [self._none()]])
 
     def subscribe(self, subscriber: Subscriber) -> None:
         """Call `subscriber` with every new piece of what the query emits."""
@@ -96,7 +99,8 @@ class LocalQuery(Query):
 
     def feed(self, receiver: Receiver, sink: Sink, form: SinkForm) -> None:
         """Give a sink every new piece of what the query emits, in a form of its own."""
-        self._feeds.append((self._inputs.feeds.queued(receiver, sink, form), form))
+        with self._inputs.lock:  # not in the middle of a segment
+            self._feeds.append((self._inputs.feeds.queued(receiver, sink, form), form))
 
     def explain(self) -> Explanation:
         return self._explain()
@@ -106,8 +110,9 @@ class LocalQuery(Query):
         self._view.add(changes)
         if len(changes):
             self._remember(changes)
-        emitted = {form: self._emitted(form, changes, segment) for _, form in self._feeds}
-        for feed, form in self._feeds:
+        feeds = list(self._feeds)
+        emitted = {form: self._emitted(form, changes, segment) for _, form in feeds}
+        for feed, form in feeds:
             feed.put(emitted[form], self._pieces)
         self._pieces += 1
         if segment.end != FOREVER:  # when the sources have ended, all that is still there may be asked for
@@ -123,15 +128,20 @@ class LocalQuery(Query):
             feed.close(self._answer_now())
         self._view, self._reader, self._until = View(), reader, None
 
-    def deliver(self, now: bool = False) -> Iterator[Callable[[], None]]:
-        """Hand over to each who gets something what waits for it; `now` also to those that failed a moment ago."""
+    def deliver(self, now: bool, wait: Wait) -> None:
+        """Have each who gets something take what waits for it; `now` also those that failed a moment ago."""
         for feed, _ in self._feeds:
-            yield partial(self._deliver, feed, now)
+            feed.deliver(now, wait)
+            if feed.is_to_reopen:
+                with self._inputs.lock:
+                    feed.reopen(self._difference)
+                feed.deliver(now, wait)
+            if feed.is_to_close():
+                with self._inputs.lock:
+                    feed.close(self._answer_now())
 
-    def _deliver(self, feed: QueuedFeed, now: bool) -> None:
-        feed.deliver(now, self._difference)
-        if feed.is_full:
-            feed.close(self._answer_now())
+    def feeders(self) -> list[Feeder]:
+        return [feed.feeder for feed, _ in self._feeds]
 
     def _difference(self, had: AnswerAt, form: SinkForm) -> tuple[pa.Table, int]:
         """A piece of its own."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain
 
 import pyarrow as pa
 
@@ -18,10 +17,12 @@ from windrow.runtime.local.final_rows import FinalRows
 from windrow.runtime.local.inputs import Inputs
 from windrow.runtime.local.lookups import Lookups
 from windrow.runtime.local.query import LocalQuery
+from windrow.runtime.local.queued_feed import Wait
 from windrow.runtime.local.starts import Starts
 from windrow.runtime.lookups.answering import LookedUp, answer_at, newest_answer
 from windrow.runtime.lookups.lookup_query import LookupQuery
-from windrow.runtime.outputs.feed import LOG, described, give_all
+from windrow.runtime.outputs.feed import LOG, described
+from windrow.runtime.outputs.feeder import Feeder, raise_first
 from windrow.runtime.outputs.sinks import receiver_of, sink_form, sink_of
 from windrow.runtime.readers import Reader, Streams, reader_of
 from windrow.runtime.stepping import Passes
@@ -57,7 +58,7 @@ class RunningQueries:
             return
         query = LocalQuery(self._inputs, self.changelog_limit, entry.name, plan, reader, explain)
         self.by_name[starting.name] = query
-        if entry.sink is not None:
+        if entry.sink is not None and entry.sink.name != "memory":
             receiver = receiver_of(entry.sink, "sink", entry.name)
             query.feed(receiver, sink_of(entry.sink, entry.name), sink_form(entry.sink, plan, query.slide))
 
@@ -71,9 +72,11 @@ class RunningQueries:
 
     def remove(self, name: str) -> None:
         """If there is one of this name."""
-        if self.by_name.pop(name, None) is not None:
+        if (query := self.by_name.pop(name, None)) is not None:
             self._aside.pop(name, None)
             self._end(name)
+            for feeder in query.feeders() if isinstance(query, LocalQuery) else ():
+                feeder.close()
 
     def _end(self, name: str) -> None:
         """Nothing is computed for a query any more."""
@@ -123,11 +126,10 @@ class RunningQueries:
         return frozenset[str]().union(*(reader.streams for reader in self.readers()))
 
     def advance(self) -> None:
-        """Take what has become final through the dataflow, and hand over what comes out."""
+        """Take what has become final through the dataflow."""
         final = self._inputs.advance(self.readers())
         if final is not None:
             self._step(final)
-        self.deliver()
 
     def _step(self, final: FinalRows) -> None:
         self._statistics.observe(final.rows)
@@ -145,20 +147,36 @@ class RunningQueries:
         self._inputs.tables.forget(self.readers(), self._inputs.progress)
         self._lookups.poll()
 
-    def deliver(self, now: bool = False) -> None:
+    def deliver(self, now: bool = False, wait: Wait = Feeder.wait) -> None:
         """Hand over what queries have emitted and rows that were not taken; one who fails keeps nobody from theirs."""
-        emitting = (query for query in self.by_name.values() if isinstance(query, LocalQuery))
-        give_all(chain(self._inputs.feeds.deliver(now), *(query.deliver(now) for query in emitting)))
+        self._inputs.feeds.deliver(now, wait)
+        for query in self._emitting():
+            query.deliver(now, wait)
+        raise_first(self._feeders())
+
+    def close_feeds(self) -> None:
+        """Nobody gets anything more."""
+        for feeder in self._feeders():
+            feeder.close()
+
+    def _feeders(self) -> list[Feeder]:
+        return [*self._inputs.feeds.feeders(), *(feeder for query in self._emitting() for feeder in query.feeders())]
+
+    def _emitting(self) -> list[LocalQuery]:
+        return [query for query in self.by_name.values() if isinstance(query, LocalQuery)]
+
+    def aside(self) -> list[Failing]:
+        """The queries that are set aside."""
+        return list(self._aside.values())
 
     def health(self) -> Iterator[Failing]:
         """Which queries are set aside, and who does not take what is handed over."""
-        yield from self._aside.values()
+        yield from self.aside()
         yield from self._inputs.sources.failures.health()
         yield from self._inputs.reports.health(self.engine_progress())
         yield from self._inputs.feeds.health()
-        for query in self.by_name.values():
-            if isinstance(query, LocalQuery):
-                yield from query.health()
+        for query in self._emitting():
+            yield from query.health()
 
     def changelog_limit(self) -> int:
         """About how many tuples of the changelog of a query can be looked at afterwards."""

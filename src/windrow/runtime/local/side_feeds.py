@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from itertools import count
 
 from windrow.catalog import Catalog, Connector, StreamEntry
 from windrow.clock import Clock
 from windrow.runtime.health import Failing
 from windrow.runtime.intake.side_output import SideOutput
-from windrow.runtime.local.queued_feed import QueuedFeed
+from windrow.runtime.local.queued_feed import QueuedFeed, Wait
 from windrow.runtime.outputs.feed import Feed, Receiver
+from windrow.runtime.outputs.feeder import Feeder
 from windrow.runtime.outputs.side_sinks import SIDE_ROWS, ForwardedRows, side_sinks
 from windrow.runtime.outputs.sinks import Sink, SinkForm, receiver_of, sink_of
 
 
 class SideFeeds:
-    """By the names of streams in lower case."""
+    """By the names of streams in lower case, and whether they are late or rejected."""
 
     def __init__(self, catalog: Catalog, clock: Clock) -> None:
         self._catalog, self._clock = catalog, clock
-        self._feeds: dict[str, list[QueuedFeed]] = {}
+        self._feeds: dict[str, dict[str, QueuedFeed]] = {}
         self._pieces = count()
 
     def queued(self, receiver: Receiver, sink: Sink, form: SinkForm | None) -> QueuedFeed:
@@ -33,26 +33,35 @@ class SideFeeds:
         return {kind: self._forwarded(stream, kind, connector) for kind, connector in side_sinks(stream)}
 
     def remove(self, stream: str) -> None:
-        self._feeds.pop(stream, None)
+        for feed in self._feeds.pop(stream, {}).values():
+            feed.feeder.close()
 
-    def deliver(self, now: bool) -> Iterator[Callable[[], None]]:
-        """Hand over what waits for each sink."""
+    def deliver(self, now: bool, wait: Wait) -> None:
+        """Have each sink take what waits for it."""
         for feed in self._all():
-            yield partial(self._deliver, feed, now)
+            feed.deliver(now, wait)
+            if feed.is_to_reopen:
+                feed.reopen(None)
+            if feed.is_to_close():
+                feed.close(None)
+
+    def feeders(self) -> list[Feeder]:
+        return [feed.feeder for feed in self._all()]
 
     def health(self) -> Iterator[Failing]:
         yield from (found for feed in self._all() if (found := feed.health()) is not None)
 
-    def _all(self) -> list[QueuedFeed]:
-        return [feed for feeds in self._feeds.values() for feed in feeds]
+    def warnings(self, stream: StreamEntry) -> Iterator[tuple[str, int, int]]:
+        """Rows that sinks of a stream did not get."""
+        for kind, feed in self._feeds.get(stream.name.lower(), {}).items():
+            if feed.missed.rows:
+                yield feed.missed.warning(kind, stream.name)
 
-    def _deliver(self, feed: QueuedFeed, now: bool) -> None:
-        feed.deliver(now)
-        if feed.is_full:
-            feed.close(None)
+    def _all(self) -> list[QueuedFeed]:
+        return [feed for feeds in self._feeds.values() for feed in feeds.values()]
 
     def _forwarded(self, stream: StreamEntry, kind: str, connector: Connector) -> SideOutput:
         receiver = receiver_of(connector, f"{kind} sink", stream.name)
         feed = self.queued(receiver, sink_of(connector, f"{stream.name} {kind}"), None)
-        self._feeds.setdefault(stream.name.lower(), []).append(feed)
+        self._feeds.setdefault(stream.name.lower(), {})[kind] = feed
         return ForwardedRows(lambda rows: feed.put(SIDE_ROWS[kind](rows, stream), next(self._pieces)))

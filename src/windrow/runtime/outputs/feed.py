@@ -7,11 +7,13 @@ A piece that is refused is given again, with growing pauses, before any later on
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from windrow.clock import Clock, pause_after
 from windrow.runtime.health import Failing
+
+HandOver = Callable[[], object]  # gives one piece to a receiver
 
 LOG = logging.getLogger("windrow")
 MOST_TRIES = 10  # of a subscriber, in a row
@@ -34,7 +36,7 @@ class Receiver:
 class Feed:
     def __init__(self, receiver: Receiver, clock: Clock) -> None:
         self.receiver = receiver
-        self._clock = clock
+        self.clock = clock
         self._since = self._next_try = 0
         self.tries = 0  # that failed, in a row
         self.error: Exception | None = None
@@ -47,17 +49,15 @@ class Feed:
     @property
     def is_due(self) -> bool:
         """Whether it may be given something: it does not fail, or its pause is over; a clock set back ends it too."""
-        waits = self.tries > 0 and self._since <= self._clock.now() < self._next_try
+        waits = self.tries > 0 and self._since <= self.clock.now() < self._next_try
         return not self.is_aside and not waits
 
-    def give(self, hand_over: Callable[[], object]) -> bool:
-        """Hand over one piece; whether it was taken. Raises only for a receiver that is to stop the engine."""
+    def give(self, hand_over: HandOver) -> bool:
+        """Hand over one piece; whether it was taken."""
         try:
             hand_over()
         except Exception as error:
             self.refuse(error)
-            if self.receiver.stops:
-                raise
             return False
         if self.tries:
             LOG.warning("%s of %s works again", *self.receiver.names)
@@ -66,7 +66,7 @@ class Feed:
 
     def refuse(self, error: Exception) -> None:
         """It was tried, and failed."""
-        now = self._clock.now()
+        now = self.clock.now()
         self._since = self._since if self.tries else now
         self.tries += 1
         self._next_try = now + pause_after(self.tries)
@@ -92,15 +92,3 @@ def described(error: BaseException) -> str:
     text = " ".join(str(error).split())
     notes = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
     return f"{type(error).__name__}: {text}{notes}" if text else f"{type(error).__name__}{notes}"
-
-
-def give_all(deliveries: Iterable[Callable[[], object]]) -> None:
-    """Make all of them; the first error of one that is to stop the engine is raised afterwards."""
-    first: Exception | None = None
-    for deliver in deliveries:
-        try:
-            deliver()
-        except Exception as error:
-            first = first or error
-    if first is not None:
-        raise first

@@ -7,6 +7,7 @@ rejected ones may have anything, so that all of it is text, with lines that coul
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -27,6 +28,25 @@ class ForwardedRows(SideOutput):
     def keep(self, rows: pa.Table) -> None:
         super().keep(rows)
         self._forward(rows)
+
+
+class MissingRows(NamedTuple):
+    """Rows that a sink did not get because more waited than is kept, and since when, by the clock."""
+
+    rows: int = 0
+    since: int = 0
+
+    def more(self, rows: int, now: int) -> MissingRows:
+        return MissingRows(self.rows + rows, self.since if self.rows else now)
+
+    def told(self) -> str:
+        return f"{self.rows:,} newer rows are lost to it, and counted in status()['warnings']"
+
+    def warning(self, kind: str, stream: str) -> tuple[str, int, int]:
+        """As `engine.status()` has it."""
+        clause = f"{kind.upper()} INTO"
+        what = f"{clause} did not get them: more waited than sink_backlog; engine.{kind}({stream!r}) has the newest"
+        return what, self.rows, self.since
 
 
 def side_sinks(stream: StreamEntry) -> Iterator[tuple[str, Connector]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow.fs
 
 from windrow.catalog import Catalog, Connector, Entry, QueryEntry, StreamEntry, WindowEntry
 from windrow.errors import WindrowError
+from windrow.sources.source_folder import local_path
 
 FILES = ("json", "csv", "parquet")  # the connectors that read and write files
 _MOST_LISTED = 3
@@ -25,8 +25,9 @@ class UsedPlace(NamedTuple):
 
 def opened(place: str) -> tuple[pa.fs.FileSystem, str]:
     """The file system of a folder that is named by a path or an address, and the folder in it."""
-    if "://" not in place:
-        return pa.fs.LocalFileSystem(), str(Path(place).resolve())
+    path = local_path(place)
+    if path is not None:
+        return pa.fs.LocalFileSystem(), path
     found: tuple[pa.fs.FileSystem, str] = pa.fs.FileSystem.from_uri(place)
     return found
 
@@ -78,7 +79,7 @@ def _check_apart(place: str, taken: list[UsedPlace]) -> None:
 
 
 def _overlap(one: str, other: str) -> bool:
-    if ("://" in one) != ("://" in other):
+    if (local_path(one) is None) != (local_path(other) is None):
         return False
     (files, path), (other_files, other_path) = opened(one), opened(other)
     inside = _is_inside(path, other_path) or _is_inside(other_path, path)
@@ -90,7 +91,7 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def _lies(place: str, other: str) -> str:
-    paths = opened(place)[1], opened(other)[1]
+    paths = opened(place)[1].rstrip("/"), opened(other)[1].rstrip("/")
     if paths[0] == paths[1]:
         return "is the same folder"
     return "is around it" if _is_inside(*paths) else "is inside it"

@@ -1,7 +1,7 @@
 """Sinks: what a query emits goes to files, to the screen, or to a function.
 
-Every piece has a number. On shards it is that of the micro-batch: files are named by it, so that a batch which runs
-again replaces them, and all other sinks get a piece after the commit, at most once.
+Every piece has a number. On shards it is that of the micro-batch: files are named by it, when it has been committed,
+and all other sinks get a piece after the commit, at least once.
 """
 
 from __future__ import annotations
@@ -102,6 +102,20 @@ def write_file(table: pa.Table, place: str, name: str, form: str) -> None:
     except OSError:
         with suppress(OSError):  # half a file of a full disk takes room
             files.delete_file(hidden)
+        raise
+
+
+def write_hidden(table: pa.Table, place: str, name: str, form: str) -> None:
+    """A file that is given its name later, or never; `name` is its hidden one, which nobody else has."""
+    if not table.num_rows:
+        return
+    files, root = opened(place)
+    try:
+        with files.open_output_stream(f"{root}/{name}") as file:
+            _WRITERS[form](table, file)
+    except Exception:
+        with suppress(OSError):  # half a file of a full disk takes room
+            files.delete_file(f"{root}/{name}")
         raise
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -12,6 +13,8 @@ from windrow.plan.analysis.relations import streams_of
 from windrow.runtime.shards.graph import Graph
 from windrow.runtime.shards.running_plan import RunningPlan
 from windrow.runtime.shards.tasks.stage_run import Metric
+
+_RECENT = 1_000  # micro-batches whose times are at hand
 
 
 class OperatorTotals(NamedTuple):
@@ -26,8 +29,10 @@ class Accounts:
     def __init__(self) -> None:
         self._totals: dict[tuple[str, str], OperatorTotals] = {}
         self.most_state_bytes = 0
+        self.batch_seconds: deque[float] = deque(maxlen=_RECENT)
 
-    def add(self, metrics: Iterable[Metric], state_bytes: int) -> None:
+    def add(self, metrics: Iterable[Metric], state_bytes: int, seconds: float) -> None:
+        self.batch_seconds.append(seconds)
         self.most_state_bytes = max(self.most_state_bytes, state_bytes)
         for metric in metrics:
             operator = metric.operator, metric.detail

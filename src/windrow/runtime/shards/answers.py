@@ -24,7 +24,7 @@ from windrow.runtime.shards.plan_versions import PlanVersions
 from windrow.runtime.shards.running_plan import RunningQuery
 from windrow.runtime.shards.shard_synopses import ShardSynopses
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
-from windrow.runtime.shards.storage.shard_state import read_answer
+from windrow.runtime.shards.storage.shard_state import read_answer, read_table
 from windrow.session import Session
 from windrow.sharing.lookups import covered, synopsis_below
 from windrow.sharing.shared_with import shares
@@ -67,6 +67,12 @@ class Answers:
         if running is None or last is None:
             return []
         return [version for (stage, _), version in last.versions.items() if stage == running.stage]
+
+    def rejected_of_table(self, name: str) -> pa.Table | None:
+        """Rows of a table's source that could not be taken; every shard has all of the table."""
+        versions = {} if self._batches.last is None else self._batches.last.versions
+        store = read_table(self._checkpoint.folder, versions[min(versions)], name.lower()) if versions else None
+        return None if store is None else store.rejected.table()
 
     def start_of(self, query: str) -> int | None:
         """When a query started; its time begins with the first row of its streams."""

@@ -19,13 +19,16 @@ from windrow.plan.pattern import Pattern
 from windrow.runtime.advance import advance
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.accounting import Accounts
-from windrow.runtime.shards.batch_spec import BatchSpec, FinalRefreshes, plan_to_bytes
+from windrow.runtime.shards.batch_spec import BatchSpec, FinalRefreshes
 from windrow.runtime.shards.outcome import failed_queries, outcome
 from windrow.runtime.shards.plan_versions import PlanVersions
 from windrow.runtime.shards.running_plan import RunningPlan
-from windrow.runtime.shards.sources.reads import Read, SourcePositions
+from windrow.runtime.shards.sources.reads import Part, Read, SourcePositions
+from windrow.runtime.shards.sources.rejected_rows import rejected_reads
 from windrow.runtime.shards.sources.source_readers import SourceReaders
 from windrow.runtime.shards.statement_log import StatementLog, changes_of_tables, tables_created
+from windrow.runtime.shards.storage.batch_plans import BatchPlans
+from windrow.runtime.shards.storage.bundles import bundle_name, files_written
 from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
 from windrow.runtime.shards.tasks.messages import ReadReport, ShardReport, add_failed_calls
 from windrow.runtime.streams.stream_reports import StreamReports
@@ -39,6 +42,10 @@ class Publisher(Protocol):
 
     @property
     def closed_files(self) -> tuple[str, ...]: ...
+
+    lock: threading.RLock
+
+    def put(self, record: Commit) -> None: ...
 
     def publish(self, record: Commit) -> None: ...
 
@@ -79,7 +86,7 @@ class BatchLoop:
         self.reports = StreamReports(readers.clock)
         self._moved: dict[str, int] = {}  # how far heartbeats have moved streams, for the next batch
         self._is_running = False
-        self._may_have_begun = True  # a batch that did not come to its end
+        self._batch_plans = BatchPlans(checkpoint)
         self.accounts = Accounts()
         self.aside: Aside
         self.last = checkpoint.last_commit()
@@ -115,13 +122,17 @@ class BatchLoop:
         self._ends[stream] = at
         self._readers.close(stream, at)
 
-    def drop(self, stream: str) -> None:
+    def drop(self, stream: str, statement: int) -> None:
+        """Of what is called so, by a statement; the last commit may know another stream of that name."""
         self._ends.pop(stream, None)
-        self._readers.drop(stream)
+        self._readers.drop(stream, is_past=self.last is not None and statement <= self.last.statements)
+        self.reports.forget(stream)
 
     def knows_end(self, stream: str) -> bool:
-        known = self.progress.streams.get(stream)
-        return stream in self._ends or (known is not None and known.has_ended)
+        if stream in self._ends:
+            return True
+        known, created = self.progress.streams.get(stream), max(self._statements.streams_called(stream))
+        return self.last is not None and known is not None and known.has_ended and created <= self.last.statements
 
     def tick(self) -> bool:
         """Have silent streams move on with the clock; whether a batch without rows would change an answer.
@@ -159,10 +170,9 @@ class BatchLoop:
 
     @property
     def begun(self) -> BatchSpec | None:
-        """A batch that was logged and has not happened: it runs again before any other."""
-        logged = self._checkpoint.logged_batch(self._next_number) if self._may_have_begun else None
-        self._may_have_begun = logged is not None
-        return None if logged is None else logged[0]
+        """A batch that was decided and has not happened: it runs again before any other."""
+        begun = self._batch_plans.begun(self._next_number)
+        return None if begun is None else begun[0]
 
     def has_work(self) -> bool:
         """Whether a batch would do something without anything that the host brings."""
@@ -188,9 +198,9 @@ class BatchLoop:
     def _run(self, job: Job, delivered: Mapping[str, int]) -> None:
         began = monotonic()
         number = self._next_number
-        self._is_running = self._may_have_begun = True
+        self._is_running = True
         try:
-            spec, statements = self._logged(number, delivered) or self._decided(number, delivered)
+            spec, statements = self._begun_before(number, delivered) or self._decided(number, delivered)
             everything = job(spec)
             while failed := failed_queries(everything):  # each time at least one query less
                 with self._lock:
@@ -198,42 +208,50 @@ class BatchLoop:
                 everything = job(spec)
             reports = [report for report in everything if isinstance(report, ShardReport)]
             with self._lock:
-                positions, garbage = self._readers.done(spec, _unreadable(spec, everything))
+                positions, garbage = self._readers.done(spec, *_read(spec, everything))
             record = outcome(spec, self._plans.current, statements, positions, reports, self.last)
             record = replace(record, garbage=[*record.garbage, *garbage])
             self._commit(replace(record, seconds=monotonic() - began), reports)
-            self._may_have_begun = False
             self._publishing.publish(record)  # a run is not over while a sink is being fed
         finally:
             self._is_running = False
 
-    def _logged(self, number: int, delivered: Mapping[str, int]) -> tuple[BatchSpec, int] | None:
+    def _begun_before(self, number: int, delivered: Mapping[str, int]) -> tuple[BatchSpec, int] | None:
         """The plan of a batch that was begun before: it runs again as it was to be run.
 
         But for what a source of the host's had for it that cannot be reached any more: that comes with a later batch.
         """
-        logged = self._checkpoint.logged_batch(number)
-        if logged is None:
+        begun = self._batch_plans.begun(number)
+        if begun is None:
             return None
-        spec, self._statements.taken = logged
+        spec, self._statements.taken = begun
         self._plans.resume(spec.plan_version)
         self._readers.hand_out(spec.reads)
-        if spec.delivered != delivered:
-            spec = replace(spec, delivered=delivered)
-            self._checkpoint.log_batch(spec, self._statements.taken)
+        spec = spec if spec.delivered == delivered else replace(spec, delivered=delivered)
+        self._batch_plans.put(spec, self._statements.taken)
         return self.aside.again(spec), self._statements.taken
 
     def _decided(self, number: int, delivered: Mapping[str, int]) -> tuple[BatchSpec, int]:
-        """Take the statements that have come, choose what is read, and make the plan of the batch."""
+        """Take the statements that have come, choose what is read, and make the plan of the batch.
+
+        What may fail comes first: when readers have moved on, the plan is there.
+        """
         with self._lock:
-            new = self._statements.take()
-            self._plans.advance(self.progress, self._is_fed)
+            before = self._statements.taken
+            try:
+                new, later = self._statements.take(self._plans.current.streams)
+                self._plans.advance(self.progress, self._is_fed, later)
+                again = rejected_reads(self._checkpoint, new)
+                content, folder = self._plans.content, self._checkpoint.folder.synced_here()
+            except BaseException:
+                self._statements.taken = before
+                raise
             plan = self._plans.current
-            reads = self._readers.next_reads(self._not_read())
+            reads = self._readers.next_reads(self._not_read() | later) + again
             spec = BatchSpec(
                 number,
-                self._checkpoint.folder,
-                plan_to_bytes(plan, self._checkpoint.aggregates),
+                folder,
+                content,
                 plan.version,
                 self._moved_on(plan, reads),
                 self._clock.now(),
@@ -245,7 +263,7 @@ class BatchLoop:
                 reads,
                 delivered,
             )
-            self._checkpoint.log_batch(spec, self._statements.taken)
+            self._batch_plans.put(spec, self._statements.taken)
             return spec, self._statements.taken
 
     def _final_refreshes(self) -> dict[str, FinalRefreshes]:
@@ -279,11 +297,16 @@ class BatchLoop:
         return any(name not in known or not known[name].has_ended for name in exhausted)
 
     def _commit(self, record: Commit, reports: Sequence[ShardReport]) -> None:
-        self._checkpoint.commit(record)
-        self.last = record
+        versions = ((stage, shard, version.token) for (stage, shard), version in record.versions.items())
+        names = (bundle_name(record.number, *version) for version in versions)
+        self._checkpoint.commit(record, [file for name in names for file in files_written(name)])
+        with self._publishing.lock:  # nobody reads an answer of this batch for one who is to get this batch too
+            self.last = record
+            self._batch_plans.happened()
+            self._publishing.put(record)
         self.reports.heartbeats.record_progress(record.progress)
         self.reports.late_rows.observe(record.progress)
-        self.accounts.add(record.metrics, record.state_bytes)
+        self.accounts.add(record.metrics, record.state_bytes, record.seconds)
         for name, failures in (failed for report in reports for failed in report.failures.items()):
             add_failed_calls(self._checkpoint.aggregates[name].failures, failures)
         with self._lock:
@@ -291,7 +314,10 @@ class BatchLoop:
         self._checkpoint.collect(record, applied, self._publishing.needs)
 
 
-def _unreadable(spec: BatchSpec, reports: Sequence[ShardReport | ReadReport]) -> dict[Read, str]:
-    """What could not be read, with the reason."""
-    found = (report.unreadable for report in reports if isinstance(report, ReadReport))
-    return {spec.reads[number]: reason for part in found for number, reason in part.items()}
+def _read(
+    spec: BatchSpec, reports: Sequence[ShardReport | ReadReport]
+) -> tuple[dict[Read, str], dict[Part, int | None]]:
+    """What could not be read, with the reason, and the checksums of files that were."""
+    found = [report for report in reports if isinstance(report, ReadReport)]
+    unreadable = {spec.reads[number]: why for report in found for number, why in report.unreadable.items()}
+    return unreadable, {spec.reads[number].part: of for report in found for number, of in report.contents.items()}

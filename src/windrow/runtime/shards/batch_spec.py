@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 from typing import NamedTuple
 
 from windrow.cql import TableChange
@@ -15,6 +15,8 @@ from windrow.runtime.shards.sources.reads import Read
 from windrow.runtime.shards.storage.codec import decoded, encoded
 from windrow.runtime.shards.storage.files.folder import Folder
 from windrow.runtime.shards.storage.own_functions import aggregate_from_bytes, aggregate_to_bytes
+
+_PLANS = 8  # that are at hand: of every engine in a process the present one
 
 
 class ShardVersion(NamedTuple):
@@ -48,7 +50,7 @@ class BatchSpec:
     reads: tuple[Read, ...] = ()  # of the sources that the driver reads itself
     delivered: Mapping[str, int] = field(default_factory=dict)  # micro-batches of streams that the host brings
 
-    @cached_property
+    @property
     def plan(self) -> RunningPlan:
         return plan_from_bytes(self.plan_content)
 
@@ -58,6 +60,7 @@ def plan_to_bytes(plan: RunningPlan, aggregates: Mapping[str, UserAggregate]) ->
     return encoded((encoded(plan), {name: aggregate_to_bytes(own) for name, own in aggregates.items()}))
 
 
+@lru_cache(_PLANS)
 def plan_from_bytes(content: bytes) -> RunningPlan:
     written, functions = decoded(content)
     plan: RunningPlan = decoded(written, {name: aggregate_from_bytes(own) for name, own in functions.items()})

@@ -12,13 +12,14 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry
-from windrow.clock import Clock, SystemClock
-from windrow.cql import Create, Drop
+from windrow.clock import Clock
+from windrow.cql import Create, Drop, ResumeQuery
 from windrow.errors import WindrowError
 from windrow.plan.explain import Distribution
 from windrow.plan.nodes import Node
 from windrow.plan.user_aggregate import UserAggregate
-from windrow.runtime.health import Failing
+from windrow.runtime.engine import has_ended, rejected_rows
+from windrow.runtime.health import Failing, aside_remarks
 from windrow.runtime.lookups.lookup_query import LookupQuery
 from windrow.runtime.modes import Mode, default_mode
 from windrow.runtime.outputs.sinks import SinkForm, check_sinks
@@ -32,14 +33,15 @@ from windrow.runtime.shards.own_tables import at_its_place
 from windrow.runtime.shards.plan_versions import PlanVersions
 from windrow.runtime.shards.query import ShardedQuery
 from windrow.runtime.shards.reading import readings
-from windrow.runtime.shards.sources.source_readers import SourceReaders
+from windrow.runtime.shards.sources.rejected_rows import rows_to_retry
+from windrow.runtime.shards.sources.source_readers import SourceReaders, is_brought
 from windrow.runtime.shards.statement_log import (
     LOGGED,
     AddOutputMode,
     EndOfStream,
     LoggedStatement,
     OfEngine,
-    ResumeQuery,
+    RetryRows,
     SetAside,
     StatementLog,
 )
@@ -57,27 +59,27 @@ class Driver:
 
     def __init__(
         self,
-        checkpoint: str,
+        checkpoint: Checkpoint,
         shards: int | None,
         otherwise: int = 1,
-        clock: Clock | None = None,
         host: Host | None = None,
     ) -> None:
         self._host = host or Host()
-        self.checkpoint = Checkpoint(checkpoint, clock)
-        self.shards = self.checkpoint.open(shards, otherwise)
+        self.checkpoint = checkpoint
         self.lock = threading.RLock()
         try:
-            self._start(clock or SystemClock())
+            self.shards = checkpoint.open(shards, otherwise)
+            self._start(checkpoint.clock)
         except (Exception, KeyboardInterrupt):
-            self.checkpoint.close()
+            checkpoint.close()
             raise
 
     def _start(self, clock: Clock) -> None:
         self._recovered = frozenset(self.checkpoint.recovered_aggregates())
         distribution = Distribution(self.shards, self._readings)
-        self.session = Session(None, self._aggregates(), distribution, self._register, self._as_it_runs)
-        self.session.holding = lambda: self.batches.reports.holding(self.plans.engine_progress(self.batches.last))
+        aggregates = list(self.checkpoint.aggregates.values())
+        self.session = Session(None, aggregates, distribution, self._register, self._as_it_runs)
+        self.session.remarks = self._remarks
         self.plans = PlanVersions(self.session, self.checkpoint, self.shards)
         self.statements = StatementLog(self.checkpoint)
         self.publishing = Publishing(self.checkpoint, clock, lambda: self.session.catalog.sink_backlog)
@@ -94,12 +96,16 @@ class Driver:
         self.queries: dict[str, ShardedQuery | LookupQuery] = {}
         self.aside = AsideQueries(self.checkpoint, self.plans, self.publishing, self.queries, self._record, clock)
         self.batches.aside = self.aside
+        self.batches.reports.missed = self.publishing.missed
         self.answers = Answers(self.session, self.checkpoint, self.plans, self.batches)
         self._resume()
 
     def close(self) -> None:
         """Let others open the checkpoint."""
-        self.checkpoint.close()
+        try:
+            self.publishing.close()
+        finally:
+            self.checkpoint.close()
 
     def _resume(self) -> None:
         """Go on where the checkpoint is."""
@@ -107,6 +113,7 @@ class Driver:
             if not isinstance(statement, OfEngine):
                 self.session.apply(statement)
             self._apply(statement, number)
+        self.readers.go_on()
         self.aside.restore()
         self.batches.resume()
         for name, query in self.queries.items():
@@ -135,6 +142,8 @@ class Driver:
         results = []
         with self.lock:
             for statement in self.statements.new_in(text, self.session.catalog, self.batches.has_ended):
+                if isinstance(statement, ResumeQuery) and not self.aside.is_aside(statement.query):
+                    continue  # a text that is run again and again says it each time
                 results.append(self.session.apply(statement))
                 self._record(statement)
         return results
@@ -155,9 +164,22 @@ class Driver:
                 self._record(EndOfStream(name, 0 if pushed is None else pushed.count))
 
     def retry(self, stream: str) -> list[str]:
-        """Have files that were rejected be read again; which these are."""
+        """Have files that were rejected be read again, and rows be taken again; which these are.
+
+        Rows are counted while batches go on; those that somebody else has taken again meanwhile are not taken twice.
+        """
         with self.lock:
-            return self.readers.retry(self.stream(stream).name.lower())
+            name, last = self.stream(stream).name.lower(), -1 if self.batches.last is None else self.batches.last.number
+            again = RetryRows(name, self.statements.retried(name), last)
+        rows = rows_to_retry(self.checkpoint, again)
+        with self.lock:
+            if self.statements.retried(self.stream(stream).name.lower()) != again.after:
+                rows = 0
+            if rows:
+                if self.batches.knows_end(name):
+                    raise has_ended(stream)
+                self._record(again)
+            return [*self.readers.retry(name), *rejected_rows(rows)]
 
     @property
     def failures(self) -> SourceFailures:
@@ -200,6 +222,10 @@ class Driver:
         held = self.batches.reports.health(self.plans.engine_progress(self.batches.last))
         return [*self.aside.health(), *self.readers.failures.health(), *held, *self.publishing.health()]
 
+    def _remarks(self) -> dict[str, str]:
+        held = self.batches.reports.holding(self.plans.engine_progress(self.batches.last))
+        return {**held, **aside_remarks(self.aside.health())}
+
     def sharing(self) -> dict[str, int]:
         """What the queries share: operators and streams, and how many there would be if every query ran alone."""
         return sharing(self.plans.current)
@@ -208,6 +234,8 @@ class Driver:
         """Log a statement, then apply it; what cannot run is taken back."""
         if not isinstance(statement, LOGGED):
             return
+        if isinstance(statement, ResumeQuery):
+            self.aside.check(statement)
         if isinstance(statement, Create):
             try:
                 self._check(statement)
@@ -222,7 +250,10 @@ class Driver:
         if isinstance(entry, StreamEntry):
             if entry.connector is not None:
                 check_source(entry.connector)
-            self._host.check_stream(entry, self.batches.last is not None and self.statements.has_created(entry))
+            before = self.statements.streams_called(entry.name).values() if self.batches.last is not None else ()
+            if is_brought(entry) and any(map(is_brought, before)):
+                hint = "choose another name: Spark would go on in the new source where it was in the old one"
+                raise WindrowError(f"this checkpoint has had a stream {entry.name} of Spark's before", hint)
         if isinstance(entry, TableEntry) and entry.connector is not None:
             check_columns(at_its_place(entry.connector, self.checkpoint.folder), entry.columns)
         if isinstance(entry, QueryEntry):
@@ -242,11 +273,11 @@ class Driver:
             self.queries.pop(statement.name.lower(), None)
             self.plans.drop(statement.name)
             self.publishing.drop(statement.name)
-            self.batches.drop(statement.name.lower())
+            self.batches.drop(statement.name.lower(), number)
 
     def _create(self, entry: Entry, number: int) -> None:
         if isinstance(entry, StreamEntry):
-            self.readers.open(entry)
+            self.readers.open(entry, self.statements.source_key(entry, number))
             self.publishing.add_stream(entry, number)
         elif isinstance(entry, QueryEntry):
             self.plans.create(entry.name, number)
@@ -270,9 +301,6 @@ class Driver:
         query = self._host.query(self.answers, entry.name, self.plans.key(entry.name), optimized, explain)
         self.publishing.add_query(entry, query)
         return query
-
-    def _aggregates(self) -> list[UserAggregate]:
-        return list(self.checkpoint.aggregates.values())
 
     def _register(self, registered: UserAggregate) -> UserAggregate:
         """Have the checkpoint keep an aggregate, or find that it does."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.catalog import StreamEntry
+from windrow.catalog import StreamEntry, TableEntry
 from windrow.runtime.create_statements import columns_of, no_rows, stream_statement
 from windrow.runtime.engine import Engine
 from windrow.runtime.health import Failing
@@ -73,7 +73,7 @@ class ShardedEngine(Engine):
                 self.end(stream.name)
 
     def retry(self, stream: str) -> list[str]:
-        """Have files of a stream that were rejected be read again; which these are."""
+        """Have files of a stream that were rejected be read again, and rows be taken again; which these are."""
         names = self._driver.retry(stream)
         self._loop.wake()
         return names
@@ -118,7 +118,12 @@ class ShardedEngine(Engine):
         return self._driver.answers.lookup(cql, at)
 
     def _side_output(self, kind: str, stream: str) -> pa.Table | None:
-        return self._driver.answers.log.side_output(kind, self._driver.stream(stream).name)
+        table = self.session.catalog.get(stream)
+        if kind == "rejected" and isinstance(table, TableEntry):
+            return self._driver.answers.rejected_of_table(table.name)
+        name, statements = self._driver.stream(stream).name, self._driver.statements
+        after = statements.retried(name.lower()) if kind == "rejected" else statements.last_before(name)
+        return self._driver.answers.log.side_output(kind, name, after)
 
     def status(self) -> dict[str, Any]:
         """What is running: rows taken, late and rejected of each stream, state, and the last micro-batch."""
@@ -127,15 +132,6 @@ class ShardedEngine(Engine):
     def health(self) -> list[Failing]:
         """What fails or is set aside, while everything else goes on; `status()["failing"]` is the same."""
         return self._driver.health()
-
-    def resume_query(self, name: str) -> None:
-        """Take up a query that was set aside, as if it were new: its windows fill with the rows that come from now on.
-
-        Sinks and subscribers that have its old answer get what brings them to the new one.
-        """
-        with self._driver.lock:
-            self._driver.aside.resume(name)
-        self._loop.wake()
 
     def sharing(self) -> dict[str, int]:
         """What the queries share: operators and streams, and how many there would be if every query ran alone."""

@@ -5,7 +5,7 @@ Every process makes its own graph, with the same names.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from windrow.batch import Dictionary
@@ -45,7 +45,7 @@ class Source:
 
 
 class Graph:
-    """A running plan, lowered."""
+    """A running plan, lowered. What is asked of it in every micro-batch is worked out once."""
 
     def __init__(self, plan: RunningPlan, dictionary: Dictionary, shard: Shard = ONLY_SHARD) -> None:
         self.plan = plan
@@ -53,15 +53,31 @@ class Graph:
         self._shard = shard
         self._lowerings: dict[tuple[int, Strategy], Lowering] = {}
         self.outputs: dict[str, Output] = {}
+        self._at_stage: dict[int, list[Output]] = {}
+        self._sources: dict[int, dict[str, Source]] = {}
+        self._states: dict[int, dict[str, PhysicalNode]] = {}
         for query in plan.queries:
             root = self._lowering(query.start, query.strategy).lower(query.plan)
             self._add(Output(f"query.{query.name.lower()}", query.start, query.stage, root, query=query))
 
     def at_stage(self, stage: int) -> list[Output]:
-        return [output for output in self.outputs.values() if output.stage == stage]
+        if stage not in self._at_stage:
+            self._at_stage[stage] = [output for output in self.outputs.values() if output.stage == stage]
+        return self._at_stage[stage]
 
-    def sources(self, stage: int) -> dict[str, Source]:
+    def sources(self, stage: int) -> Mapping[str, Source]:
         """What the stage receives."""
+        if stage not in self._sources:
+            self._sources[stage] = self._found_sources(stage)
+        return self._sources[stage]
+
+    def states(self, stage: int) -> Mapping[str, PhysicalNode]:
+        """The operators of a stage by a name that is the same in every process and every version of the plan."""
+        if stage not in self._states:
+            self._states[stage] = self._found_states(stage)
+        return self._states[stage]
+
+    def _found_sources(self, stage: int) -> dict[str, Source]:
         found: dict[str, Source] = {}
         for output in self.at_stage(stage):
             for node, consumer in _with_consumers(output.root):
@@ -82,13 +98,21 @@ class Graph:
         found = (self.outputs[name].query for name in reached)
         return [query.key for query in found if query is not None]
 
+    def outputs_above(self, operator: str, stage: int) -> list[str]:
+        """The names of outputs of a stage for which an operator works, named as in `states`."""
+        node = self.states(stage)[operator]
+        return [
+            output.name
+            for output in self.at_stage(stage)
+            if any(one is node for one, _ in _with_consumers(output.root))
+        ]
+
     def tables(self, stage: int) -> set[str]:
         """The tables that the stage reads."""
         nodes = (node for output in self.at_stage(stage) for node, _ in _with_consumers(output.root))
         return {node.plan.name.lower() for node in nodes if isinstance(node.plan, Table)}
 
-    def states(self, stage: int) -> dict[str, PhysicalNode]:
-        """The operators of a stage by a name that is the same in every process and every version of the plan."""
+    def _found_states(self, stage: int) -> dict[str, PhysicalNode]:
         found: dict[str, PhysicalNode] = {}
         seen: set[int] = set()
         counts: dict[str, int] = {}

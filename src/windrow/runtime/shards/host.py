@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from windrow.catalog import StreamEntry
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Node
 from windrow.runtime.shards.answers import Answers
@@ -26,6 +25,3 @@ class Host:
     def is_fed(self, plan: Node) -> bool:
         """Whether all that a plan reads is read at present; otherwise its query starts with a later batch."""
         return True
-
-    def check_stream(self, stream: StreamEntry, had_before: bool) -> None:
-        """Refuse a new stream that cannot be read; `had_before` if batches have run with one of that name."""

@@ -54,6 +54,7 @@ def outcome(
         held=_summed(report.held for report in reports),
         live=sum(report.live for report in reports),
         unwritten=sorted({query for report in reports for query in report.unwritten}),
+        written_bytes=sum(report.written_bytes for report in reports),
     )
 
 

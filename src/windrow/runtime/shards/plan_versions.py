@@ -13,6 +13,7 @@ from windrow.plan.analysis.source_columns import source_columns
 from windrow.plan.nodes import Node
 from windrow.runtime.outputs.sinks import SinkForm
 from windrow.runtime.progress import Progress
+from windrow.runtime.shards.batch_spec import plan_to_bytes
 from windrow.runtime.shards.query_plans import QueryPlans
 from windrow.runtime.shards.reading import columns_read
 from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery, query_key
@@ -32,6 +33,15 @@ class PlanVersions:
         self._forms: dict[str, tuple[SinkForm, ...]] = {}  # that readers of queries have asked for
         self.aside: dict[str, SetAside] = {}
         self.current = RunningPlan(0, shards, {}, {}, ())
+        self._content: tuple[object, bytes] = (None, b"")
+
+    @property
+    def content(self) -> bytes:
+        """The current version as workers get it; it is written out once."""
+        of = self.current.version, tuple(self._checkpoint.aggregates.values())
+        if self._content[0] != of:
+            self._content = of, plan_to_bytes(self.current, self._checkpoint.aggregates)
+        return self._content[1]
 
     def engine_progress(self, last: Commit | None) -> EngineProgress:
         """How far everybody was after a batch."""
@@ -101,21 +111,23 @@ class PlanVersions:
 
         return self._planner.running(entry, number, newest)
 
-    def advance(self, progress: Progress, is_fed: Callable[[Node], bool]) -> None:
-        """Make and write the next version, if anything differs from the current one."""
+    def advance(self, progress: Progress, is_fed: Callable[[Node], bool], later: Collection[str]) -> None:
+        """Make and write the next version, if anything differs from the current one; without what comes `later`."""
         catalog = self._session.catalog
-        streams = {entry.name.lower(): entry for entry in catalog.entries(StreamEntry)}
-        tables = {entry.name.lower(): entry for entry in catalog.entries(TableEntry)}
-        queries = self.next_queries(progress, is_fed)
+        streams = {name: entry for entry in catalog.entries(StreamEntry) if (name := entry.name.lower()) not in later}
+        tables = {name: entry for entry in catalog.entries(TableEntry) if (name := entry.name.lower()) not in later}
+        queries = self.next_queries(progress, is_fed, later)
         if (streams, tables, queries) != (self.current.streams, self.current.tables, self.current.queries):
             changed = replace(self.current, streams=streams, tables=tables, queries=queries)
             self.current = self._checkpoint.log_plan(changed)
 
-    def next_queries(self, progress: Progress, is_fed: Callable[[Node], bool]) -> tuple[RunningQuery, ...]:
+    def next_queries(
+        self, progress: Progress, is_fed: Callable[[Node], bool], later: Collection[str] = ()
+    ) -> tuple[RunningQuery, ...]:
         """The queries of the next version, as they will run."""
         catalog = self._session.catalog
         known = {running.statement for running in self.current.queries}
-        entries = (entry for entry in catalog.entries(QueryEntry) if entry.name.lower() not in self.aside)
+        entries = (entry for entry in catalog.entries(QueryEntry) if entry.name.lower() not in {*self.aside, *later})
         wanted = (self.planned(entry.name, progress) for entry in entries)
         fed = [replace(query, forms=self.forms(query)) for query in wanted if is_fed(query.plan)]
         return tuple(self._planner.sharing(fed, new=[query for query in fed if query.statement not in known]))

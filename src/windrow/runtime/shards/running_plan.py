@@ -59,6 +59,11 @@ def query_key(name: str, statement: int) -> str:
     return f"{name.lower()}.{statement}"
 
 
+def query_statement(key: str) -> int:
+    """The number of the statement that created a query, of its key."""
+    return int(key.rpartition(".")[2])
+
+
 def emitted_name(query: str, mode: Mode) -> str:
     """Under which a commit record has what a query, named by its key, emitted in a mode."""
     return f"{query}/{mode.value}"

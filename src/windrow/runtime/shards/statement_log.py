@@ -7,11 +7,12 @@ tables, which are discarded when they have been applied.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from windrow.catalog import Catalog, Connector, Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
-from windrow.cql import Create, Drop, Set, Statement, TableChange, statements
+from windrow.cql import Alter, Create, Drop, ResumeQuery, Set, Statement, TableChange, statements
 from windrow.errors import CheckpointError
 from windrow.runtime.outputs.sinks import SinkForm
 from windrow.runtime.shards.resumed_catalog import ResumedCatalog
@@ -45,15 +46,17 @@ class SetAside:
 
 
 @dataclass(frozen=True)
-class ResumeQuery:
-    """A query that was set aside starts anew."""
+class RetryRows:
+    """Rows of a stream that were rejected in batches after `after`, up to `until`, are taken again."""
 
-    query: str
+    stream: str
+    after: int
+    until: int
 
 
-OfEngine = EndOfStream | AddOutputMode | SetAside | ResumeQuery  # no statements of CQL
+OfEngine = EndOfStream | AddOutputMode | SetAside | RetryRows  # no statements of CQL
 LoggedStatement = Statement | OfEngine
-LOGGED = (Create, Drop, TableChange, Set, EndOfStream, AddOutputMode, SetAside, ResumeQuery)
+LOGGED = (Create, Alter, Drop, TableChange, Set, EndOfStream, AddOutputMode, SetAside, ResumeQuery, RetryRows)
 
 
 class StatementLog:
@@ -80,11 +83,25 @@ class StatementLog:
         self._statements[number] = statement
         return number
 
-    def take(self) -> list[LoggedStatement]:
-        """Those that no micro-batch has taken yet."""
-        new = [statement for number, statement in self._statements.items() if number > self.taken]
-        self.taken = self.last
-        return new
+    def take(self, running: Collection[str]) -> tuple[list[LoggedStatement], set[str]]:
+        """Those that no micro-batch has taken yet, and the names of what is created after them.
+
+        A stream that is created again under a name that is `running` waits for the next batch, and all after it: in
+        this one the old stream goes, with what is known of it and the state of its queries.
+        """
+        until = self.last_to_take(running)
+        new = [statement for number, statement in self._statements.items() if self.taken < number <= until]
+        after = (statement for number, statement in self._statements.items() if number > until)
+        self.taken = until
+        return new, {statement.entry.name.lower() for statement in after if isinstance(statement, Create)}
+
+    def last_to_take(self, running: Collection[str]) -> int:
+        """So far all of them can take effect in one batch."""
+        for number, statement in self._statements.items():
+            created = statement.entry if number > self.taken and isinstance(statement, Create) else None
+            if isinstance(created, StreamEntry) and created.name.lower() in running:
+                return number - 1
+        return self.last
 
     def discard_applied(self, until: int) -> list[int]:
         """Forget the changes of tables up to a number, which have been applied; their numbers."""
@@ -97,13 +114,48 @@ class StatementLog:
         """All that was ever created, also when it has been dropped."""
         return [logged.entry for logged in self._statements.values() if isinstance(logged, Create)]
 
-    def has_created(self, stream: StreamEntry) -> bool:
-        """Whether there has been a stream of that name."""
-        name = stream.name.lower()
-        return any(isinstance(entry, StreamEntry) and entry.name.lower() == name for entry in self._created())
+    def last_before(self, stream: str) -> int:
+        """The last batch before a stream was created, perhaps with another one of its name; -1 when there is none."""
+        return self._last_batch_without(max(self.streams_called(stream), default=0))
+
+    def retried(self, stream: str) -> int:
+        """The last batch of which rejected rows of a stream have been taken again, or the last one before it.
+
+        A copy may have gone back to a batch before the last one that was to be taken again.
+        """
+        retries = ((n, logged) for n, logged in self._statements.items() if isinstance(logged, RetryRows))
+        until = (min(one.until, self._last_batch_without(n)) for n, one in retries if one.stream == stream)
+        return max(self.last_before(stream), *until, -1)
+
+    def _last_batch_without(self, number: int) -> int:
+        """The last batch that was committed before a statement took effect; -1 when the log has none."""
+        batches = self._checkpoint.batches()
+        place = bisect_left(batches, number, key=self._statements_of)
+        return batches[place - 1] if place else -1
+
+    def _statements_of(self, batch: int) -> int:
+        """The last statement that had taken effect then; one that has just been forgotten counts as the first."""
+        record = next(self._checkpoint.commits(batch - 1, batch), None)
+        return 0 if record is None else record.statements
+
+    def streams_called(self, name: str) -> dict[int, StreamEntry]:
+        """All streams of a name that have ever been, by the numbers of the statements that created them."""
+        created = ((n, logged.entry) for n, logged in self._statements.items() if isinstance(logged, Create))
+        streams = ((number, entry) for number, entry in created if isinstance(entry, StreamEntry))
+        return {number: entry for number, entry in streams if entry.name.lower() == name.lower()}
+
+    def source_key(self, stream: StreamEntry, number: int) -> str:
+        """What the source of a stream is called in the checkpoint: no stream before has had the name.
+
+        No name of a stream in lower case has capital letters.
+        """
+        first = min(self.streams_called(stream.name))
+        return stream.name.lower() if number == first else f"{stream.name.lower()} AGAIN {number}"
 
     def new_in(self, text: str, catalog: Catalog, has_ended: bool) -> Iterator[Statement]:
         """The statements of a text that no earlier run has recorded; they may read what is in the catalog.
+
+        RESUME QUERY is one in every run: whether it is to be done depends on the query.
 
         The caller carries out each of them before it asks for the next. A name that is known as something else is
         refused.
@@ -111,7 +163,9 @@ class StatementLog:
         recorded = [digest for digest, number in self._checkpoint.resumed() if number <= self.last]
         names = ResumedCatalog(catalog)
         for statement in statements(text, names):
-            if not isinstance(statement, Create | Drop | TableChange | Set):
+            if isinstance(statement, ResumeQuery):
+                yield statement
+            if not isinstance(statement, Create | Alter | Drop | TableChange | Set):
                 continue
             digest, is_known = _digest(statement), isinstance(statement, Create) and self._knows(statement.entry, names)
             if isinstance(statement, Create):
@@ -127,6 +181,10 @@ class StatementLog:
                 self._checkpoint.log_resumed(digest, self.last + 1)
                 yield statement
 
+    def _altered(self, name: str) -> Sequence[Entry]:
+        """As what a stream that is there was created, before it was altered."""
+        return list(self.streams_called(name).values())[-1:]
+
     def _knows(self, entry: Entry, names: ResumedCatalog) -> bool:
         """Whether there is, or was until somebody dropped it, exactly this; anything else of its name is refused."""
         name = entry.name.lower()
@@ -134,7 +192,7 @@ class StatementLog:
             return False
         if (there := names.get(name)) is None:
             return entry in self._created()
-        if there != entry:
+        if there != entry and entry not in self._altered(name):
             raise CheckpointError(
                 f"the checkpoint has another {there.kind} {there.name}{_as_text(there)}",
                 "give it another name, drop the old one first, or start with an empty checkpoint",

@@ -42,14 +42,18 @@ class Log(DataSource):
 class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: Any) -> None:
         self._place = options["checkpoint"]
-        self._name = options["name"]
+        self._query, self._mode = options["query"].lower(), options["mode"]
+        self._created = int(options["created"])
         self._last: int | None = None
 
     @cached_property
     def _checkpoint(self) -> Checkpoint:
         from windrow.runtime.shards.storage.checkpoint import Checkpoint
+        from windrow.runtime.shards.storage.own_functions import UnreadAggregates
 
-        return Checkpoint(self._place)
+        checkpoint = Checkpoint(self._place)
+        checkpoint.aggregates = UnreadAggregates()
+        return checkpoint
 
     def initialOffset(self) -> dict[str, int]:
         return {"batch": min(self._batches(), default=0) - 1}
@@ -94,11 +98,21 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise WindrowError(f"micro-batches {first} to {oldest - 1} are not in the log any more", hint)
         by_shard: dict[int, list[Address]] = {}
         with self._reading():
+            names = self._names()
             for record in self._checkpoint.commits(first - 1):
                 if record.number <= last:
-                    for address in record.emitted.get(self._name, ()):
+                    for address in (address for name in names for address in record.emitted.get(name, ())):
                         by_shard.setdefault(writing_shard(address.bundle), []).append(address)
         return [InputPartition(addresses) for addresses in by_shard.values()]
+
+    def _names(self) -> list[str]:
+        """Under which commits have what the query emitted: each time that it was resumed it got another one."""
+        from windrow.runtime.modes import Mode
+        from windrow.runtime.shards.feeding.emitted_log import statements_of
+        from windrow.runtime.shards.running_plan import emitted_name, query_key
+
+        numbers = statements_of(self._checkpoint, self._query, self._created)
+        return [emitted_name(query_key(self._query, number), Mode(self._mode)) for number in numbers]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from windrow.runtime.shards.storage.bundles import read_contents

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from contextlib import ExitStack
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,9 +16,11 @@ from windrow.runtime.shards.engine import ShardedEngine
 from windrow.runtime.shards.own_tables import own_place, own_source
 from windrow.runtime.shards.run_loop import RunLoop
 from windrow.runtime.shards.sources.deliveries import Deliveries
+from windrow.runtime.shards.storage.checkpoint import Checkpoint
 from windrow.runtime.spark.host import SparkHost
-from windrow.runtime.spark.job import job_on
+from windrow.runtime.spark.job import SparkJobs
 from windrow.runtime.spark.scratch import Scratch
+from windrow.runtime.spark.servers import EngineServers
 from windrow.runtime.spark.sources import declared_columns
 from windrow.runtime.spark.spark_session import moved, sessions
 from windrow.runtime.spark.spark_sources import SparkSources
@@ -39,21 +41,28 @@ class SparkEngine(ShardedEngine):
         clock: Clock | None = None,
         rows_a_batch: int | None = None,
     ) -> None:
-        self._sessions = sessions(spark, master, checkpoint)
-        self._scratch = Scratch()
-        place = checkpoint or str(self._scratch.path / "checkpoint")
-        self._host = SparkHost(
-            self._sessions,
-            rows_a_batch or ROWS_A_BATCH,
-            lambda query, form: self._driver.add_output_mode(query, form),
-        )
-        driver, deliveries = Driver(place, shards, self._host.tasks, clock, self._host), Deliveries()
-        brought = SparkSources(driver, self._host, deliveries)
-        super().__init__(
-            driver,
-            RunLoop(driver, deliveries, brought, partial(job_on, self.inner_spark)),
-            is_resumable=checkpoint is not None,
-        )
+        with ExitStack() as undone:
+            self._scratch = Scratch()
+            undone.callback(self._scratch.remove)
+            opened = Checkpoint(checkpoint or str(self._scratch.path / "checkpoint"), clock)
+            opened.claim()  # before Spark is started: who cannot have it need not wait for that
+            undone.callback(opened.close)
+            place = opened.folder.place
+            self._servers = EngineServers(spark, master, place, self._scratch.path)  # come up beside Spark
+            undone.callback(self._servers.close)
+            self._sessions = sessions(spark, master, checkpoint)
+            undone.callback(self._sessions.close)
+            self._host = SparkHost(
+                self._sessions,
+                rows_a_batch or ROWS_A_BATCH,
+                lambda query, form: self._driver.add_output_mode(query, form),
+            )
+            driver, deliveries = Driver(opened, shards, self._host.tasks, self._host), Deliveries()
+            brought = SparkSources(driver, self._host, deliveries)
+            jobs = SparkJobs(self.inner_spark, self._servers.servers, self._servers.channel)
+            loop = RunLoop(driver, deliveries, brought, jobs.job)
+            super().__init__(driver, loop, is_resumable=checkpoint is not None)
+            undone.pop_all()
 
     @property
     def spark(self) -> SparkSession:
@@ -85,6 +94,8 @@ class SparkEngine(ShardedEngine):
             self.sql(table_from(data, name, own_place(folder, own_source(name)), primary_key, retroactive))
 
     def close(self) -> None:
-        super().close()
-        self._sessions.close()
-        self._scratch.remove()
+        with ExitStack() as closing:  # all of it, whatever one of them raises; the last that is named first
+            closing.callback(self._scratch.remove)
+            closing.callback(self._sessions.close)
+            closing.callback(self._servers.close)
+            closing.callback(super().close)

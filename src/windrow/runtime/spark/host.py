@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pyspark.sql import DataFrame
 
 from windrow.catalog import StreamEntry
-from windrow.errors import WindrowError
 from windrow.plan.analysis.source_columns import source_columns
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Node
@@ -40,12 +39,6 @@ class SparkHost(Host):
         self, answers: Answers, name: str, key: str, plan: Node, explain: Callable[[], Explanation]
     ) -> SparkQuery:
         return SparkQuery(answers, name, key, plan, explain, self._user, self._add_output_mode)
-
-    def check_stream(self, stream: StreamEntry, had_before: bool) -> None:
-        """A name is for one source: Spark finds its place in a source by it, also after the stream was dropped."""
-        if had_before:
-            hint = "choose another name: Spark would go on in the new source where it was in the old one"
-            raise WindrowError(f"this checkpoint has had a stream {stream.name} before", hint)
 
     def is_fed(self, plan: Node) -> bool:
         used = source_columns([plan])

@@ -21,7 +21,7 @@ from windrow.clock import monotonic
 from windrow.runtime.spark.own_spark import log_to_read
 from windrow.runtime.spark.spark_errors import translated
 
-IDLE = "Waiting for data to arrive"  # what Spark's query says of itself when all that is there has been read
+_IDLE = "Waiting for data to arrive"  # what Spark's query says of itself when all that is there has been read
 _PATIENCE = 3.0  # seconds for a micro-batch that is under way; cancelled tasks take their workers with them
 _BETWEEN_LOOKS = 0.02
 
@@ -86,7 +86,7 @@ class MicroBatches:
         raise Interrupted
 
     def _is_at_work(self, query: StreamingQuery) -> bool:
-        return not self._has_been_stopped() and query.status["message"] != IDLE
+        return not self._has_been_stopped() and query.status["message"] != _IDLE
 
     def _has_been_stopped(self) -> bool:
         try:

@@ -22,8 +22,8 @@ from windrow.catalog import Connector, StreamEntry
 from windrow.errors import WindrowError
 from windrow.runtime.modes import Mode, emitted_schema
 from windrow.runtime.shards.query import ShardedQuery
-from windrow.runtime.shards.running_plan import emitted_name
-from windrow.runtime.shards.tasks import messages
+from windrow.runtime.shards.running_plan import query_statement
+from windrow.runtime.shards.serving.arrow_streams import rows_to
 from windrow.runtime.shards.tasks.router import PACKED
 from windrow.runtime.spark.data_sources import LOG, Log
 from windrow.runtime.spark.spark_session import has_named_sources, registered
@@ -81,7 +81,7 @@ def packed_rows(rows: DataFrame, name: str, columns: Sequence[str]) -> DataFrame
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            blob = messages.table_to_bytes(pa.Table.from_batches([batch]))
+            blob = rows_to(pa.Table.from_batches([batch])).to_pybytes()
             yield pa.RecordBatch.from_arrays(
                 [pa.array([name]), *(pa.nulls(1, pa.int32()) for _ in range(2)), pa.array([blob], pa.binary())],
                 names=["source", "task", "tasks", "blob"],
@@ -95,7 +95,9 @@ def log_stream(spark: SparkSession, checkpoint: str, query: ShardedQuery, mode: 
     """What a query has emitted and will emit, read from the log of the checkpoint; a DataFrame of this session."""
     schema = from_arrow_schema(emitted_schema(query.plan.schema, mode, query.slide))
     reader = _reader(registered(spark, Log), f"{query.name}_{mode.value}").format(LOG)
-    options = {"checkpoint": checkpoint, "name": emitted_name(query.key, mode), "schema": schema.json()}
+    created = str(query_statement(query.keys[0]))
+    options = {"checkpoint": checkpoint, "query": query.name, "created": created, "mode": mode.value}
+    options["schema"] = schema.json()
     return reader.options(**options).load()
 
 

@@ -104,7 +104,10 @@ _KNOWN: tuple[tuple[str, Callable[[re.Match[str], str], WindrowError]], ...] = (
     (r"No space left on device|Disk quota exceeded", _disk_full),
     (r"java\.lang\.OutOfMemoryError|\bMemoryError\b|Unable to allocate|malloc of size", _out_of_memory),
     (r"Python worker failed to connect back", _too_busy),
-    (r"Python worker exited unexpectedly|ExecutorLostFailure|WORKER_CRASHED", _worker_lost),
+    (
+        r"Python worker exited unexpectedly|ExecutorLostFailure|WORKER_CRASHED|the server of a shard was lost",
+        _worker_lost,
+    ),
     (r"STREAMING_QUERY_EVOLUTION|There are \[\d+\] sources in the checkpoint", _other_sources),
     (r"Connection refused", _nobody_there),
     (r"Traceback \(most recent call last\)", _failed),

@@ -21,7 +21,7 @@ from pyspark.sql.udf import _wrap_function
 from pyspark.sql.utils import is_remote
 
 from windrow.errors import WindrowError
-from windrow.runtime.spark.own_spark import started_session, with_attempts
+from windrow.runtime.spark.own_spark import came_up, started_session, with_attempts
 from windrow.runtime.spark.workers import check_workers, python_of_workers
 
 _NAMED_SOURCES = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
@@ -60,6 +60,8 @@ class Sessions:
 def sessions(spark: Any, master: str | None, checkpoint: str | None) -> Sessions:
     """On the session that is given; or on the Spark that this process has; or on one that is started."""
     with _lock:
+        if spark is None and (came := came_up()) is not None:
+            _engines_on[came.sparkContext] = 0
         user = _running(master) if spark is None else _given(spark)
         if user is None:
             user = started_session(master)
@@ -159,7 +161,7 @@ def _inner(user: SparkSession) -> SparkSession:
     inner = user.newSession()
     known = inner.conf.getAll
     for name, value in {**user.conf.getAll, **_SETTINGS}.items():
-        if known.get(name) != value:
+        if known.get(name) != value and inner.conf.isModifiable(name):
             inner.conf.set(name, value)
     check_workers(inner)
     return inner

@@ -6,9 +6,10 @@ What a query has for a micro-batch is delivered to the loop, and the query waits
 
 from __future__ import annotations
 
-import logging
+import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -22,13 +23,11 @@ from windrow.runtime.shards.storage.files.file_names import file_name
 from windrow.runtime.shards.storage.files.folder import Folder
 from windrow.runtime.shards.storage.source_offsets import check_offsets
 from windrow.runtime.spark.host import SparkHost
-from windrow.runtime.spark.micro_batches import IDLE, MicroBatches
+from windrow.runtime.spark.micro_batches import MicroBatches
 from windrow.runtime.spark.own_spark import log_to_read
 from windrow.runtime.spark.spark_errors import translated
 from windrow.runtime.spark.spark_session import check_running
 from windrow.sources.connectors import stops_on_error
-
-LOG = logging.getLogger("windrow")
 
 
 class Stopped(Exception):
@@ -87,19 +86,21 @@ class SparkSources:
         query = self._queries.get(stream)
         return query is not None and query.isActive
 
-    def bringing(self) -> Callable[[], bool]:
+    def bringing(self) -> Callable[[Collection[str]], bool]:
         """A stream that never falls silent has brought what was there with its second micro-batch from now on."""
-        enough = {name: self._delivered[name] + 2 for name in self._queries}
+        enough = {name: self._delivered[name] + 2 for name in self._streams()}
+        draining: dict[str, threading.Thread] = {}  # by runs of Spark's queries
 
-        def has_more() -> bool:
-            return any(self._has_more(name, query, enough.get(name, 0)) for name, query in self._queries.items())
+        def has_more(paused: Collection[str]) -> bool:
+            if self._follows and self._is_to_follow():
+                return True
+            asked = [(name, query) for name, query in self._queries.items() if name not in paused and query.isActive]
+            if not self._follows:
+                return bool(asked)
+            waiting = (query for name, query in asked if self._delivered[name] < enough.get(name, 0))
+            return any(_is_draining(query, draining) for query in waiting)
 
         return has_more
-
-    def _has_more(self, name: str, query: StreamingQuery, enough: int) -> bool:
-        if not query.isActive:
-            return False
-        return not self._follows or (self._delivered[name] < enough and query.status["message"] != IDLE)
 
     def own_thread(self) -> None:
         self._host.spark.sparkContext.setJobGroup(self._host.sessions.name, "micro-batches of Windrow", True)
@@ -163,10 +164,22 @@ class SparkSources:
         said = translated(error, log_to_read())
         if stops_on_error(entry.connector):
             raise said from error
-        LOG.warning("stream %s cannot be read: %s", entry.name, said.message)
         self._driver.failures.failed(entry.name, said.message, self._driver.readers.clock.now())
 
     def _stop(self, name: str) -> None:
         del self._queries[name]
         self._deliveries.refuse([name], Stopped())
         self._batches.pop(name).stop()
+
+
+def _is_draining(query: StreamingQuery, draining: dict[str, threading.Thread]) -> bool:
+    """Whether a query has something that was there when this was asked first: only Spark knows when it has looked."""
+    if query.runId not in draining:
+        draining[query.runId] = threading.Thread(target=_drain, args=(query,), daemon=True)
+        draining[query.runId].start()
+    return draining[query.runId].is_alive()
+
+
+def _drain(query: StreamingQuery) -> None:
+    with suppress(Exception):  # it ended, or failed: the next poll sees to that
+        query.processAllAvailable()

@@ -43,6 +43,11 @@ class LateRows:
                 self._many.pop(name, None)
                 self._before[name] = now
 
+    def forget(self, stream: str) -> None:
+        """A stream has been dropped."""
+        self._before.pop(stream, None)
+        self._many.pop(stream, None)
+
     def warnings(self, stream: str, intake: IntakeReport) -> Iterator[tuple[str, int, int]]:
         """What there is to be warned of: what, how many rows, since when."""
         if stream in self._many:

@@ -45,6 +45,12 @@ class StreamReports:
         self._clock = clock
         self.heartbeats = Heartbeats(clock)
         self.late_rows = LateRows(clock)
+        self.missed: Callable[[StreamEntry], Iterable[tuple[str, int, int]]] = lambda entry: ()  # by its sinks
+
+    def forget(self, stream: str) -> None:
+        """A stream has been dropped."""
+        self.heartbeats.forget(stream)
+        self.late_rows.forget(stream)
 
     def status(
         self,
@@ -75,6 +81,7 @@ class StreamReports:
     ) -> Iterator[tuple[str, int, int]]:
         yield from warnings_of_rows(entry, progress.intake)
         yield from self.late_rows.warnings(entry.name.lower(), progress.intake)
+        yield from self.missed(entry)
         if holder is not None and not progress.is_idle:
             yield from holding_warnings(holder, since, self._clock.now())
 

@@ -10,14 +10,16 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from windrow.clock import Clock
+from windrow.cql import ResumeQuery
 from windrow.runtime.health import Failing, not_aside, query_aside
 from windrow.runtime.lookups.lookup_query import LookupQuery
 from windrow.runtime.outputs.feed import LOG
-from windrow.runtime.shards.batch_spec import BatchSpec, plan_to_bytes
+from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.feeding.publishing import Publishing
+from windrow.runtime.shards.feeding.stored_answers import ASIDE
 from windrow.runtime.shards.plan_versions import PlanVersions
 from windrow.runtime.shards.query import ShardedQuery
-from windrow.runtime.shards.statement_log import LoggedStatement, ResumeQuery, SetAside
+from windrow.runtime.shards.statement_log import LoggedStatement, SetAside
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
 
 
@@ -52,7 +54,7 @@ class AsideQueries:
         query = self._queries[name]
         if isinstance(query, ShardedQuery):
             self._publishing.set_aside(query, batch)
-            self._publishing.restore_aside(query)
+            self._know_last_answer(query)
         LOG.warning("query %s is set aside: %s", query.name, why)
         self._record(SetAside(name, why, self._clock.now(), batch))
 
@@ -64,15 +66,15 @@ class AsideQueries:
 
     def _left_out(self, spec: BatchSpec, queries: Collection[str]) -> BatchSpec:
         self._plans.leave_out(queries)
-        plan = self._plans.current
-        content = plan_to_bytes(plan, self._checkpoint.aggregates)
-        return replace(spec, plan_content=content, plan_version=plan.version)
+        return replace(spec, plan_content=self._plans.content, plan_version=self._plans.current.version)
 
-    def resume(self, name: str) -> None:
-        """Have a query run again from the next micro-batch on, as if it were new."""
-        if name.lower() not in self._plans.aside:
-            raise not_aside(name, list(self._plans.aside))
-        self._record(ResumeQuery(name.lower()))
+    def is_aside(self, name: str) -> bool:
+        return name.lower() in self._plans.aside
+
+    def check(self, statement: ResumeQuery) -> None:
+        """Only what is set aside can run again."""
+        if not self.is_aside(statement.query):
+            raise not_aside(statement.query, list(self._plans.aside))
 
     def apply(self, statement: SetAside | ResumeQuery, number: int) -> None:
         """What was logged under a number."""
@@ -89,5 +91,8 @@ class AsideQueries:
         """After a restart: have those that are set aside know their last good answers."""
         aside = [query for name in self._plans.aside if isinstance(query := self._queries[name], ShardedQuery)]
         for query in aside:
-            self._publishing.restore_aside(query)
+            self._know_last_answer(query)
         self._publishing.forget_strangers(aside)
+
+    def _know_last_answer(self, query: ShardedQuery) -> None:
+        query.aside = self._publishing.answers.read(query.keys[0], ASIDE, query.plan.schema.types)

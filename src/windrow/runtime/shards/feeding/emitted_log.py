@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from windrow.cql import Drop, ResumeQuery
 from windrow.plan.nodes import Node
 from windrow.runtime.intake.side_output import together
 from windrow.runtime.modes import Mode, emitted_schema
@@ -28,6 +29,23 @@ def addresses_of(record: Commit, query: Emitting, mode: Mode) -> list[Address]:
     return [address for key in query.keys for address in record.emitted.get(emitted_name(key, mode), ())]
 
 
+def statements_of(checkpoint: Checkpoint, query: str, created: int) -> list[int]:
+    """The numbers of the statements that a query, by its name in lower case, ran under: created, then resumed."""
+    numbers = [created]
+    for number, statement in checkpoint.statements(created):
+        if isinstance(statement, Drop) and (statement.name or "").lower() == query:
+            break
+        if isinstance(statement, ResumeQuery) and statement.query == query:
+            numbers.append(number)
+    return numbers
+
+
+def side_addresses(record: Commit, kind: str, stream: str) -> list[Address]:
+    """Where a batch has the late or the rejected rows of a stream, as its tasks had them."""
+    wanted = f"{kind}/{stream.lower()}"
+    return [address for name, address in record.side_outputs.items() if name.rpartition("/")[0] == wanted]
+
+
 class EmittedLog:
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
@@ -41,14 +59,10 @@ class EmittedLog:
         """What a query emitted in one micro-batch, shard by shard."""
         return self.tables(addresses_of(record, query, mode))
 
-    def side_output(self, kind: str, stream: str) -> pa.Table | None:
-        """The rows of a stream that were late or rejected, as far back as commits are kept."""
-        return together([t for record in self._checkpoint.commits() for t in self.side_output_in(record, kind, stream)])
-
-    def side_output_in(self, record: Commit, kind: str, stream: str) -> list[pa.Table]:
-        """Those of one micro-batch, as their tasks had them."""
-        wanted = f"{kind}/{stream.lower()}"
-        return list(self.tables([a for name, a in record.side_outputs.items() if name.rpartition("/")[0] == wanted]))
+    def side_output(self, kind: str, stream: str, after: int = -1) -> pa.Table | None:
+        """The rows of a stream that were late or rejected, as far back as commits are kept, or `after` a batch."""
+        addresses = (side_addresses(record, kind, stream) for record in self._checkpoint.commits(after))
+        return together([table for found in addresses for table in self.tables(found)])
 
     def tables(self, addresses: Sequence[Address]) -> Iterator[pa.Table]:
         """What lies there."""

@@ -10,8 +10,8 @@ import pyarrow as pa
 from windrow.batch import Dictionary
 from windrow.batch.transport import from_bytes, to_bytes
 from windrow.runtime.outputs.differences import AnswerAt
+from windrow.runtime.shards.storage.codec import table_to_bytes
 from windrow.runtime.shards.storage.sink_records import SinkRecords
-from windrow.runtime.shards.tasks.messages import table_to_bytes
 from windrow.types import Type
 
 HAD, ASIDE, _DIFFERENCE = "answer", "aside", "difference"

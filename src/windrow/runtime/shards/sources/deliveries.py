@@ -29,6 +29,7 @@ class Deliveries:
         """Returns when the rows have been taken, and raises what they were refused with."""
         with self._changed:
             mine = self._waiting[stream] = Delivery(number, rows)
+            self._woken = True
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._waiting.get(stream) is not mine)
             error = self._refused.pop(stream, None)
@@ -59,7 +60,10 @@ class Deliveries:
             self._changed.notify_all()
 
     def wait(self, seconds: float) -> None:
-        """Until something is delivered, somebody wakes us, or the time is over."""
+        """Until something more is delivered, somebody wakes us, or the time is over.
+
+        What has been delivered before may be there still, because it is not to be taken yet.
+        """
         with self._changed:
-            self._changed.wait_for(lambda: self._woken or bool(self._waiting), seconds)
+            self._changed.wait_for(lambda: self._woken, seconds)
             self._woken = False

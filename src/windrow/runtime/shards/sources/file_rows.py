@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from windrow.catalog import Connector
 from windrow.clock import monotonic
@@ -15,10 +15,10 @@ _SHARE = 10  # looking takes at most one part in so many of the time
 
 
 class FileRows:
-    def __init__(self, connector: Connector, seen: Iterable[SeenFile]) -> None:
+    def __init__(self, connector: Connector, seen: Mapping[str, SeenFile]) -> None:
         self.following = 0
         self.reader = folder_reader(connector)
-        self.reader.seen |= {file.name: file for file in seen}
+        self.reader.seen |= seen
         self._next_look = 0.0
 
     def close(self, at: int) -> None:
@@ -52,7 +52,9 @@ class FileRows:
     def hand_out(self, parts: Sequence[Part]) -> None:
         self.reader.hand_out([part for part in parts if isinstance(part, FileRead)])
 
-    def done(self, parts: Sequence[Part], unreadable: Mapping[Part, str]) -> list[SeenFile]:
+    def done(
+        self, parts: Sequence[Part], unreadable: Mapping[Part, str], contents: Mapping[Part, int | None]
+    ) -> list[SeenFile]:
         reads = [part for part in parts if isinstance(part, FileRead)]
         failed = {part: reason for part, reason in unreadable.items() if isinstance(part, FileRead)}
-        return self.reader.done(reads, failed)
+        return self.reader.done(reads, failed, {read: contents.get(read) for read in reads})

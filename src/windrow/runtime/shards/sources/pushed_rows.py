@@ -14,22 +14,22 @@ import pyarrow as pa
 from windrow.errors import CheckpointError
 from windrow.runtime.shards.sources.reads import Part, PushRead
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
+from windrow.runtime.shards.storage.codec import table_to_bytes
 from windrow.runtime.shards.storage.files.file_names import file_name
 from windrow.runtime.shards.storage.files.folder import Folder
 from windrow.runtime.shards.storage.records import RESTORE
-from windrow.runtime.shards.tasks import messages
 from windrow.sources.folder_reader import MOST_BYTES
 
 
 class PushedRows:
-    def __init__(self, checkpoint: Checkpoint, stream: str, following: int) -> None:
+    def __init__(self, checkpoint: Checkpoint, source: str, following: int) -> None:
         """`following` is the number of the first push that has not been read."""
         self.following = following
-        self._folder, self._under, self._check_owner = checkpoint.folder, _under(stream), checkpoint.check_owner
+        self._folder, self._under, self._check_owner = checkpoint.folder, _under(source), checkpoint.check_owner
         self._pushing = threading.Lock()
         self._sizes: dict[int, int] = {}
         self._end: int | None = None
-        unread = [number for number in pushes(self._folder, stream) if number >= following]
+        unread = [number for number in pushes(self._folder, source) if number >= following]
         if unread != list(range(following, following + len(unread))):
             raise CheckpointError(f"{self._under}/{following:012} of the checkpoint is missing", RESTORE)
         self._count = following + len(unread)
@@ -40,7 +40,7 @@ class PushedRows:
         return self._count
 
     def push(self, table: pa.Table) -> None:
-        content = messages.table_to_bytes(table)
+        content = table_to_bytes(table)
         with self._pushing:
             self._put(f"{self._under}/{self._count:012}", content)
             self._sizes[self._count] = len(content)
@@ -96,15 +96,20 @@ class PushedRows:
         return [f"{self._under}/{number:012}" for number in numbers]
 
 
-def pushed_table(folder: Folder, stream: str, part: PushRead) -> pa.Table:
+def pushed_table(folder: Folder, source: str, part: PushRead) -> pa.Table:
     """The rows of a push, for the task that reads them."""
-    return pa.ipc.open_stream(folder.read(f"{_under(stream)}/{part.number:012}")).read_all()
+    return pa.ipc.open_stream(folder.read(f"{_under(source)}/{part.number:012}")).read_all()
 
 
-def pushes(folder: Folder, stream: str) -> list[int]:
+def pushes(folder: Folder, source: str) -> list[int]:
     """The numbers of those that are there."""
-    return sorted(int(name) for name in folder.names(_under(stream)) if name.isdecimal())
+    return sorted(int(name) for name in folder.names(_under(source)) if name.isdecimal())
 
 
-def _under(stream: str) -> str:
-    return f"pushed/{file_name(stream)}"
+def files_pushed(folder: Folder, source: str) -> list[str]:
+    """All that there is of a source, by the names of files."""
+    return [f"{_under(source)}/{name}" for name in folder.names(_under(source))]
+
+
+def _under(source: str) -> str:
+    return f"pushed/{file_name(source)}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from windrow.errors import CheckpointError
+from windrow.runtime.shards.storage.bundles import Address
 from windrow.sources.file_reads import FileRead, SeenFile
 
 
@@ -24,23 +25,38 @@ class PushRead:
     number: int
 
 
-Part = FileRead | RowRange | PushRead
+@dataclass(frozen=True)
+class RejectedRead:
+    """Rows that a batch has rejected, where they lie in the log."""
+
+    address: Address
+
+
+Part = FileRead | RowRange | PushRead | RejectedRead
 
 
 @dataclass(frozen=True)
 class Read:
-    """A part of the source of a stream, for one task."""
+    """A part of the source of a stream, for one task; `source` is its name in the checkpoint, if not the stream's."""
 
     stream: str
     part: Part
+    source: str = ""
+
+    @property
+    def key(self) -> str:
+        return self.source or self.stream
 
 
 @dataclass(frozen=True)
 class SourcePositions:
-    """How far sources have been read once a batch has happened, by the names of streams in lower case."""
+    """How far sources have been read once a batch has happened, by their names in the checkpoint.
+
+    That is the name of the stream in lower case; a stream that was dropped and created again has another.
+    """
 
     following: Mapping[str, int] = field(default_factory=dict)  # the number of the next row, or of the next push
-    delivered: Mapping[str, int] = field(default_factory=dict)  # the last micro-batch that the host has handed over
+    delivered: Mapping[str, int] = field(default_factory=dict)  # by stream: the last micro-batch of the host's
     manifests: Mapping[str, str] = field(default_factory=dict)  # the last manifests of files read
     files: Mapping[str, Sequence[SeenFile]] = field(default_factory=dict)  # read by this very batch
 

@@ -21,7 +21,7 @@ from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.sources.file_manifests import FileManifests
 from windrow.runtime.shards.sources.file_rows import FileRows
 from windrow.runtime.shards.sources.generator_rows import GeneratorRows
-from windrow.runtime.shards.sources.pushed_rows import PushedRows
+from windrow.runtime.shards.sources.pushed_rows import PushedRows, files_pushed
 from windrow.runtime.shards.sources.reads import Part, Read, SourcePositions
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
 from windrow.runtime.source_failure import SourceFailures
@@ -56,39 +56,59 @@ class SourceReaders:
         self._rows_a_batch, self._tasks = rows_a_batch, tasks
         self._readers: dict[str, StreamReader] = {}
         self._entries: dict[str, StreamEntry] = {}
+        self._keys: dict[str, str] = {}  # the names of their sources in the checkpoint
+        self._dropped: list[str] = []  # sources of which nothing is needed after the next commit
         self._manifests = FileManifests(checkpoint)
-        self._positions = SourcePositions()
+        self._positions = self._reached = SourcePositions()  # by the last commit but one, and by the batch after it
+        self._batch = -1  # the one that was `done` last; it may not have been committed
+        self._garbage: list[str] = []  # of that batch
         self._to_close: dict[str, int] = {}  # where streams end that could not be reached then
         self.failures = SourceFailures()
         self.resting: set[str] = set()  # streams that are to be passed by for a while
+        self._is_going = False
 
     def resume(self, positions: SourcePositions) -> None:
         """Go on after a commit; streams are opened afterwards."""
-        self._positions = positions
+        self._positions = self._reached = positions
 
-    def open(self, entry: StreamEntry) -> None:
-        """A stream that is read here is there from now on; one that the host brings is none of these."""
+    def go_on(self) -> None:
+        """All statements of a checkpoint have been applied: the streams that are left are looked at."""
+        self._is_going = True
+        for name in self._entries:
+            self._begin(name)
+
+    def open(self, entry: StreamEntry, key: str) -> None:
+        """A stream is there from now on; `key` is the name of its source in the checkpoint, which no other has had."""
+        if is_brought(entry):
+            return
         name = entry.name.lower()
-        reader = self._reader(entry, self._positions.following.get(name, 0))
-        if reader is not None:
-            self._readers[name], self._entries[name] = reader, entry
+        self._keys[name], self._entries[name] = key, entry
+        if self._is_going:
+            self._begin(name)
 
-    def _reader(self, entry: StreamEntry, following: int) -> StreamReader | None:
-        name, connector = entry.name.lower(), entry.connector
+    def _begin(self, stream: str) -> None:
+        connector, key = self._entries[stream].connector, self._keys[stream]
+        following = self._positions.following.get(key, 0)
+        reader: StreamReader
         if connector is None:
-            return PushedRows(self._checkpoint, name, following)
-        if connector.name == "generator":
-            return GeneratorRows(connector, following, self._rows_a_batch, self._tasks)
-        if connector.name in FORMATS:
-            return FileRows(connector, self._manifests.files_read(name, self._positions))
-        return None
+            reader = PushedRows(self._checkpoint, key, following)
+        elif connector.name == "generator":
+            reader = GeneratorRows(connector, following, self._rows_a_batch, self._tasks)
+        else:
+            reader = FileRows(connector, self._manifests.files_read(key, self._positions))
+        self._readers[stream] = reader
+        self._close_those_in_reach(stream, reader)
 
-    def drop(self, stream: str) -> None:
-        self._readers.pop(stream, None)
+    def drop(self, stream: str, is_past: bool) -> None:
+        """`is_past` if the last commit was made without it, perhaps with another one of its name."""
         self._entries.pop(stream, None)
-        brought = {name: number for name, number in self._positions.delivered.items() if name != stream}
-        self._positions = replace(self._positions, delivered=brought)
-        self.failures.works(stream)
+        self._readers.pop(stream, None)
+        self._to_close.pop(stream, None)
+        key = self._keys.pop(stream, None)
+        if not is_past:
+            self._dropped += () if key is None else (key,)
+            self._positions, self._reached = (_without(of, stream) for of in (self._positions, self._reached))
+        self.failures.forget(stream)
 
     def pushed(self, stream: str) -> PushedRows | None:
         """The rows of a stream that are handed over; None when it has a source."""
@@ -97,10 +117,10 @@ class SourceReaders:
 
     def close(self, stream: str, at: int) -> None:
         """No more of a source than there is now, or of pushes than the first `at`."""
-        reader = self._readers.get(stream)
-        if reader is not None:
+        if stream in self._entries:
             self._to_close[stream] = at
-            self._close_those_in_reach(stream, reader)
+        if stream in self._readers:
+            self._close_those_in_reach(stream, self._readers[stream])
 
     def _close_those_in_reach(self, stream: str, reader: StreamReader) -> None:
         at = self._to_close.get(stream)
@@ -172,7 +192,7 @@ class SourceReaders:
     def next_reads(self, paused: Collection[str] = ()) -> tuple[Read, ...]:
         """What the next micro-batch reads."""
         return tuple(
-            Read(name, part)
+            Read(name, part, "" if self._keys[name] == name else self._keys[name])
             for name, reader in self._readers.items()
             if name not in paused and not self._is_out(name)
             for part in reader.next_parts()
@@ -184,30 +204,39 @@ class SourceReaders:
 
     def hand_out(self, reads: Iterable[Read]) -> None:
         """A batch that was begun before has these."""
-        for name, parts in _by_stream(reads).items():
-            if name in self._readers:
-                self._readers[name].hand_out(parts)
+        for name, parts in _by_stream(reads, self._keys).items():
+            self._readers[name].hand_out(parts)
 
-    def done(self, spec: BatchSpec, unreadable: Mapping[Read, str]) -> tuple[SourcePositions, list[str]]:
-        """How far sources have been read once a batch has happened, and what is not needed then."""
+    def done(
+        self, spec: BatchSpec, unreadable: Mapping[Read, str], contents: Mapping[Part, int | None]
+    ) -> tuple[SourcePositions, list[str]]:
+        """How far sources have been read once a batch has happened, and what is not needed then.
+
+        It is asked again for a batch that could not be committed and was run again.
+        """
+        if spec.number != self._batch:
+            self._batch, self._garbage, self._positions = spec.number, [], self._reached
         changed: dict[str, Sequence[SeenFile]] = {}
-        garbage: list[str] = []
-        for name, parts in _by_stream(spec.reads).items():
-            reader = self._readers.get(name)
+        garbage = self._garbage
+        for name, parts in _by_stream(spec.reads, self._keys).items():
+            reader, key = self._readers[name], self._keys[name]
             if isinstance(reader, PushedRows):
                 garbage += reader.done(parts)
             if isinstance(reader, FileRows):
                 failed = {read.part: reason for read, reason in unreadable.items() if read.stream == name}
-                if files := reader.done(parts, failed):
-                    changed[name] = files
-        seen = {name: reader.reader.seen for name, reader in self._readers.items() if isinstance(reader, FileRows)}
-        self._positions = SourcePositions(
-            {name: reader.following for name, reader in self._readers.items()},
+                if files := reader.done(parts, failed, contents):
+                    changed[key] = files
+        garbage += [file for key in self._dropped for file in files_pushed(self._checkpoint.folder, key)]
+        self._dropped.clear()
+        readers = {self._keys[name]: reader for name, reader in self._readers.items()}
+        of_files = {key: reader for key, reader in readers.items() if isinstance(reader, FileRows)}
+        self._reached = SourcePositions(
+            {key: reader.following for key, reader in readers.items()},
             {**self._positions.delivered, **spec.delivered},
-            self._manifests.written(spec.number, self._positions.manifests, seen, changed, garbage),
+            self._manifests.written(spec.number, self._positions.manifests, of_files, changed, garbage),
             changed,
         )
-        return self._positions, garbage
+        return self._reached, list(dict.fromkeys(garbage))
 
     def status(self, stream: str) -> dict[str, Any]:
         """What `engine.status()` shows of how a stream is read."""
@@ -227,8 +256,22 @@ def _is_endless(reader: StreamReader) -> bool:
     return isinstance(reader, GeneratorRows) and reader.is_endless
 
 
-def _by_stream(reads: Iterable[Read]) -> dict[str, list[Part]]:
+def _without(positions: SourcePositions, stream: str) -> SourcePositions:
+    """Nothing of a stream has been delivered."""
+    return replace(
+        positions, delivered={name: number for name, number in positions.delivered.items() if name != stream}
+    )
+
+
+def _by_stream(reads: Iterable[Read], keys: Mapping[str, str]) -> dict[str, list[Part]]:
+    """Of sources that are there still; a stream of the same name may have another one by now."""
     found: dict[str, list[Part]] = {}
     for read in reads:
-        found.setdefault(read.stream, []).append(read.part)
+        if keys.get(read.stream) == read.key:
+            found.setdefault(read.stream, []).append(read.part)
     return found
+
+
+def is_brought(stream: StreamEntry) -> bool:
+    """Whether it is the host that reads the source of a stream."""
+    return stream.connector is not None and stream.connector.name not in ("generator", *FORMATS)

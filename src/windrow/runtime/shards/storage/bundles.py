@@ -36,9 +36,19 @@ def bundle_name(batch: int, stage: int, shard: int, token: str) -> str:
     return f"{batch:09}-{stage}-{shard}-{token[:8]}"
 
 
+def files_written(bundle: str) -> list[str]:
+    """All that a shard may have written under a name."""
+    return [f"{under}/{bundle}" for under in ("pieces", "manifests", "changes", "side_outputs")]
+
+
 def writing_shard(bundle: str) -> int:
     """The shard in the name of a bundle."""
     return int(bundle.split("-")[2])
+
+
+def writing_attempt(bundle: str) -> str:
+    """What tells apart those who ran the same step of a shard, in the name of a bundle."""
+    return bundle.rpartition("-")[2]
 
 
 def write_bundle(folder: Folder, bundle: str, contents: Mapping[str, bytes]) -> dict[str, Address]:

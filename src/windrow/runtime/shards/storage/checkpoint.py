@@ -35,7 +35,7 @@ from windrow.runtime.shards.sources.reads import SourcePositions
 from windrow.runtime.shards.storage.bundles import Address
 from windrow.runtime.shards.storage.codec import decoded, encoded
 from windrow.runtime.shards.storage.collection import Collection
-from windrow.runtime.shards.storage.copies import copy, settle
+from windrow.runtime.shards.storage.copies import check_state, copy, settle
 from windrow.runtime.shards.storage.files.file_names import file_name
 from windrow.runtime.shards.storage.files.folder import Folder, place_of
 from windrow.runtime.shards.storage.format import shards_written, write_format
@@ -72,6 +72,7 @@ class Commit:
     live: int = 0  # rows of state and of answers that time may still change
     unwritten: Sequence[str] = ()  # queries whose files could not be written
     committed: int = 0  # when, by the clock
+    written_bytes: int = 0  # by its tasks: state, what came out, side outputs
 
 
 class Checkpoint:
@@ -80,9 +81,11 @@ class Checkpoint:
     def __init__(self, place: str, clock: Clock | None = None) -> None:
         self.place = place_of(place)
         self.folder = Folder(f"{self.place}/windrow")
-        self._clock = clock or SystemClock()
+        self.clock = clock or SystemClock()
+        self._shards: int | None = None  # of the checkpoint that there was when it was claimed
+        self._is_claimed = False
         self._records = Records(self.folder)
-        self._lease = Lease(self.folder, self._clock)
+        self._lease = Lease(self.folder, self.clock)
         self.check_owner = self._lease.check  # that it has not been taken over
         self._collection = Collection(self.folder, self._records, self.check_owner, self._commit)
         self._recent: dict[int, Commit] = {}
@@ -92,38 +95,41 @@ class Checkpoint:
     def spark_folder(self) -> str:
         return f"{self.place}/spark"
 
-    def open(self, shards: int | None, otherwise: int) -> int:
-        """Be the one who writes to it. The number of shards: that of the checkpoint when there is one."""
+    def claim(self) -> None:
+        """Be the one who writes to it; one that somebody else has, or that cannot be used, is refused."""
         if shards_written(self.folder) is None:
             Folder(self.place).make()
             Folder(self.spark_folder).make()
         self._lease.claim()
         try:
-            written = self._taken_over(shards or otherwise)
+            self._shards = shards_written(self.folder)
+            if self._shards is not None and self._lease.is_of_a_copy:
+                settle(self, self._records)
+            elif self._shards is not None:
+                self._records.check_complete()
+                check_state(self, self._records)
+            self._records.take_over(self._lease.epoch)
+            self._collection.sweep_hidden()
         except (Exception, KeyboardInterrupt):
             self._lease.release()
             raise
-        if shards not in (None, written):
-            LOG.warning("the checkpoint has %d shards and keeps them; %d were asked for", written, shards)
-        return written
+        self._is_claimed = True
 
-    def _taken_over(self, shards: int) -> int:
-        """What the owner does first; the number of shards."""
-        written = shards_written(self.folder)
-        if written is not None:
-            if self._lease.is_of_a_copy:
-                settle(self, self._records)
-            else:
-                self._records.check_complete()
-        self._records.take_over(self._lease.epoch)
-        self._collection.sweep_hidden()
-        if written is None:
-            write_format(self.folder, shards)
-        return written or shards
+    def open(self, shards: int | None, otherwise: int) -> int:
+        """Go on with it, or begin it. The number of shards: that of the checkpoint when there is one."""
+        if not self._is_claimed:
+            self.claim()
+        if self._shards is None:
+            self._shards = shards or otherwise
+            write_format(self.folder, self._shards)
+        if shards not in (None, self._shards):
+            LOG.warning("the checkpoint has %d shards and keeps them; %d were asked for", self._shards, shards)
+        return self._shards
 
     def close(self) -> None:
         """Let others open it."""
         self._lease.release()
+        self._is_claimed = False
 
     def register(self, aggregate: UserAggregate) -> None:
         """Keep an aggregate of the user's own; everything else that is written has its name only."""
@@ -140,10 +146,11 @@ class Checkpoint:
     def log_statement(self, number: int, statement: object) -> None:
         self._put("statements", number, statement)
 
-    def statements(self) -> Iterator[tuple[int, Any]]:
+    def statements(self, after: int = 0) -> Iterator[tuple[int, Any]]:
         """What has been stated, by number, in order."""
         for number in self._records.numbers("statements"):
-            yield number, self._read("statements", number)
+            if number > after:
+                yield number, self._read("statements", number)
 
     def log_resumed(self, digest: str, number: int) -> None:
         """A statement of a file is about to be recorded under a number."""
@@ -163,28 +170,47 @@ class Checkpoint:
         return plan
 
     def log_batch(self, spec: BatchSpec, statements: int) -> None:
-        """In place of what was logged for a batch that has not happened."""
+        """In place of what was logged for a batch that has not happened. A loss of power may take it away."""
         self._lease.check()
         self._records.delete("batches", spec.number)
-        self._put("batches", spec.number, (replace(spec, folder=_NOWHERE, plan_content=b""), statements))
+        record = replace(spec, folder=_NOWHERE, plan_content=b""), statements
+        self._put("batches", spec.number, record, is_synced=False)
 
     def logged_batch(self, number: int) -> tuple[BatchSpec, int] | None:
+        """What an earlier process was to run; nothing when power was lost before all of it was on disk.
+
+        Then nobody has seen it. It is not asked in the process that has logged it: that one knows.
+        """
         if not self._records.has("batches", number):
             return None
-        spec, statements = self._read("batches", number)
+        try:
+            content = self._records.read("batches", number)
+        except CheckpointError as error:
+            if isinstance(error.__cause__, OSError):  # it may be there, and can be read the next time
+                raise
+            LOG.warning("%s: it had not happened, and is decided anew", error.message)
+            self._records.delete("batches", number)
+            return None
+        spec, statements = decoded(content, self.aggregates)
         plan = plan_to_bytes(self.plan(spec.plan_version), self.aggregates)
-        return replace(spec, folder=self.folder, plan_content=plan), statements
+        return replace(spec, folder=self.folder.synced_here(), plan_content=plan), statements
 
-    def commit(self, record: Commit) -> None:
-        """The batch has happened, unless the checkpoint has been taken over."""
-        record = replace(record, committed=self._clock.now())
+    def commit(self, record: Commit, written: Sequence[str]) -> None:
+        """The batch has happened, unless the checkpoint has been taken over.
+
+        What its shards have written outlives a loss of power before the record is there, and the record when this
+        returns.
+        """
+        self.folder.sync(written)
+        record = replace(record, committed=self.clock.now())
         self._put("commits", record.number, record)
         self._recent[record.number] = record
         self._recent.pop(record.number - 3, None)
 
-    def commits(self, after: int = -1) -> Iterator[Commit]:
+    def commits(self, after: int = -1, until: int | None = None) -> Iterator[Commit]:
+        """Those after one batch and up to another; what is beyond may go while somebody reads, and is not touched."""
         for number in self.batches():
-            if number > after:
+            if number > after and (until is None or number <= until):
                 yield self._read("commits", number)
 
     def batches(self) -> list[int]:
@@ -206,7 +232,7 @@ class Checkpoint:
         """Go on with throwing away where the last owner stopped."""
         last = self.last_commit()
         if last is not None:
-            self._collection.resume(last, needs, self._clock.now())
+            self._collection.resume(last, needs, self.clock.now())
 
     def copy(self, to: str) -> int:
         """Make a copy that can be opened, also while an engine writes to this one; the last batch that is in it."""
@@ -219,9 +245,9 @@ class Checkpoint:
             return self._recent[number]
         return self._read("commits", number) if self._records.has("commits", number) else None
 
-    def _put(self, kind: str, number: int, content: object) -> None:
+    def _put(self, kind: str, number: int, content: object, is_synced: bool = True) -> None:
         """Write a record; it counts only if nobody has taken over by then."""
-        self._records.put(kind, number, encoded(content))
+        self._records.put(kind, number, encoded(content), is_synced)
         self._lease.check()
 
     def _read(self, kind: str, number: int) -> Any:

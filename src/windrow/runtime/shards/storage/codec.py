@@ -16,6 +16,8 @@ from functools import cache
 from types import NoneType
 from typing import Any
 
+import pyarrow as pa
+
 from windrow.batch import Dictionary
 from windrow.errors import CheckpointError
 from windrow.plan.user_aggregate import UserAggregate
@@ -28,21 +30,33 @@ OTHER_VERSION = "it was written by another version of Windrow: run that one, or 
 
 _OURS = "windrow."
 _DICTIONARY = "dictionary"  # of the shard, which is written beside its state
+_ROWS = "rows"  # of Arrow, in its own format: what tables have rejected
 _AGGREGATE = "aggregate "  # one of the user's own, by its name: it is one thing, wherever it is called
 
 
 _PLAIN = frozenset((int, str, float, bytes, bool, tuple, list, dict, NoneType))  # most of what there is
 
 
-def _persistent_id(value: object) -> str | None:
-    """What stands for a class of ours, an aggregate of the user's own, or the dictionary of a shard."""
+def _persistent_id(value: object) -> str | tuple[str, bytes] | None:
+    """What stands for a class of ours, an aggregate of the user's own, the dictionary of a shard, or rows of Arrow."""
     if type(value) in _PLAIN:
         return None
     if isinstance(value, type):
         return names().get(value)
     if isinstance(value, UserAggregate):
         return _AGGREGATE + value.name
+    if isinstance(value, pa.Table):
+        return _ROWS, table_to_bytes(value)
     return _DICTIONARY if isinstance(value, Dictionary) else None
+
+
+def table_to_bytes(table: pa.Table) -> bytes:
+    """An Arrow stream."""
+    written = pa.BufferOutputStream()
+    with pa.ipc.new_stream(written, table.schema) as writer:
+        writer.write_table(table)
+    content: bytes = written.getvalue().to_pybytes()
+    return content
 
 
 def _by_fields(value: object) -> Any:
@@ -61,7 +75,7 @@ def _fields(kind: type) -> tuple[str, ...]:
 class _Pickler(pickle.Pickler):
     """For what consists of classes of ours alone."""
 
-    def persistent_id(self, value: Any) -> str | None:
+    def persistent_id(self, value: Any) -> str | tuple[str, bytes] | None:
         name = _persistent_id(value)
         if name is None and isinstance(value, type):
             assert not value.__module__.startswith(_OURS), f"{value} has no stable name"
@@ -88,6 +102,8 @@ class _Unpickler(PlainUnpickler):
         kind = self._classes.get(name)
         if kind is not None:
             return kind
+        if isinstance(name, tuple) and name[0] == _ROWS:
+            return pa.ipc.open_stream(name[1]).read_all()
         if name == _DICTIONARY:
             return self._dictionary
         if isinstance(name, str) and name.startswith(_AGGREGATE):
@@ -107,9 +123,9 @@ def encoded(record: object) -> bytes:
     return written.getvalue()
 
 
-def decoded(content: bytes, aggregates: Mapping[str, UserAggregate] | None = None) -> Any:
+def decoded(content: bytes | memoryview, aggregates: Mapping[str, UserAggregate] | None = None) -> Any:
     """A record; `aggregates` are those of the user's own that it may name."""
-    return _Unpickler(content, aggregates or {}).load()
+    return _Unpickler(content, {} if aggregates is None else aggregates).load()
 
 
 def encode_piece(piece: object, add_buffer: Callable[[pickle.PickleBuffer], object]) -> bytes:

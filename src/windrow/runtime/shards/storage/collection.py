@@ -57,6 +57,7 @@ class Collection:
         self._check = check
         self._waiting: deque[_Superseded] = deque()
         self._previous: Commit | None = None
+        self._over: list[int] = []  # a statement that goes when it is not the newest any more
 
     def resume(self, last: Commit, needs: Needs, now: int) -> None:
         """Go on after the last commit: sweep, and collect when it is due what those before it have left."""
@@ -106,9 +107,11 @@ class Collection:
         for name in superseded.garbage:
             self._folder.delete(name)
         newest = max(self._records.numbers("statements"), default=0)
-        for number in superseded.statements:
+        over = [*self._over, *superseded.statements]
+        for number in over:
             if number != newest:  # by it a log that has lost its end is found out
                 self._records.delete("statements", number)
+        self._over = [number for number in over if number == newest]
         for version in self._records.numbers("plans"):
             if version < superseded.plans_before:
                 self._records.delete("plans", version)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import CheckpointError
 from windrow.runtime.shards.storage.collection import given_out
+from windrow.runtime.shards.storage.file_lists import read_list
 from windrow.runtime.shards.storage.files.file_names import file_name
 from windrow.runtime.shards.storage.files.folder import Folder, place_of
 from windrow.runtime.shards.storage.manifests import read_manifest
-from windrow.runtime.shards.storage.records import KINDS, Records
+from windrow.runtime.shards.storage.records import KINDS, RESTORE, Records
 from windrow.runtime.shards.storage.source_offsets import batches_begun, files_until, rewind
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ def settle(checkpoint: Checkpoint, records: Records) -> None:
     commits, missing = _with_their_log(checkpoint, there)
     while commits:
         last = commits[-1]
-        gone = _missing(folder, records, last, there)
+        try:
+            gone = _missing(folder, records, last, there)
+        except CheckpointError as error:  # half of a manifest
+            gone = error.message
         if last.statements > stated:
             gone = f"statements/{last.statements:09}"
         for name, batch in _delivered(last).items():
@@ -53,6 +57,17 @@ def settle(checkpoint: Checkpoint, records: Records) -> None:
     delivered = _delivered(commits[-1]) if commits else {}
     for name in spark.folders():
         rewind(spark.below(name), delivered.get(name, -1))
+
+
+def check_state(checkpoint: Checkpoint, records: Records) -> None:
+    """That all the statements of a checkpoint, and what its last commit names, are there and as they were written."""
+    for number in records.numbers("statements"):
+        records.read("statements", number)
+    folder, last = checkpoint.folder, checkpoint.last_commit()
+    there = {f"{under}/{name}" for under in ("pieces", "manifests") for name in folder.names(under)}
+    missing = None if last is None else _missing(folder, records, last, there)
+    if missing is not None:
+        raise CheckpointError(f"{missing} of the checkpoint is missing", RESTORE)
 
 
 def _delivered(commit: Commit) -> dict[str, int]:
@@ -85,8 +100,9 @@ def _missing(folder: Folder, records: Records, commit: Commit, there: set[str]) 
     if not records.has("plans", commit.plan_version):
         return f"plans/{commit.plan_version:09}"
     for name in commit.positions.manifests.values():
-        if not folder.exists(name):
-            return name
+        for named in (name, *(one.name for one in read_list(folder, name)[0])) if folder.exists(name) else (name,):
+            if not folder.exists(named):
+                return named
     for stream, following in commit.positions.following.items():
         under = f"pushed/{file_name(stream)}"
         unread = [number for name in folder.names(under) if (number := int(name)) >= following]
@@ -95,11 +111,7 @@ def _missing(folder: Folder, records: Records, commit: Commit, there: set[str]) 
     for version in commit.versions.values():
         if version.manifest not in there:
             return version.manifest
-        try:
-            bundles = read_manifest(folder, version).bundles
-        except CheckpointError as error:
-            return error.message
-        if gone := sorted(bundles.keys() - there):
+        if gone := sorted(read_manifest(folder, version).bundles.keys() - there):
             return gone[0]
     return None
 

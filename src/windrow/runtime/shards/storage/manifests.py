@@ -34,11 +34,11 @@ class StateManifest:
         return {name: a for name, a in self.pieces.items() if 2 * used[a.bundle] >= self.bundles[a.bundle]}
 
 
-def write_manifest(folder: Folder, name: str, manifest: StateManifest) -> tuple[str, int]:
-    """The file, and its checksum."""
+def write_manifest(folder: Folder, name: str, manifest: StateManifest) -> tuple[str, int, int]:
+    """The file, its checksum, and how long it is."""
     content = encoded(manifest)
     folder.write(name, content)
-    return name, zlib.crc32(content)
+    return name, zlib.crc32(content), len(content)
 
 
 def read_manifest(folder: Folder, version: ShardVersion) -> StateManifest:

@@ -32,8 +32,8 @@ def checked(folder: Folder, name: str) -> bytes:
     try:
         content = folder.read(name)
     except OSError as error:
-        raise CheckpointError(f"{name} of the checkpoint cannot be read: {error}", RESTORE) from None
-    if zlib.crc32(content[4:]) != int.from_bytes(content[:4], "little"):
+        raise CheckpointError(f"{name} of the checkpoint cannot be read: {error}", RESTORE) from error
+    if len(content) <= 4 or zlib.crc32(content[4:]) != int.from_bytes(content[:4], "little"):
         raise CheckpointError(f"{name} of the checkpoint is damaged", RESTORE)
     return content[4:]
 
@@ -81,10 +81,10 @@ class Records:
         """The name of a record's file; that of one that is not there is as it would be without an epoch."""
         return f"{kind}/{self._names(kind).get(number, f'{number:09}')}"
 
-    def put(self, kind: str, number: int, content: bytes) -> None:
+    def put(self, kind: str, number: int, content: bytes, is_synced: bool = True) -> None:
         name = f"{number:09}-{self._epoch:06}"
         try:
-            self._folder.create(f"{kind}/{name}", with_checksum(content))
+            self._folder.create(f"{kind}/{name}", with_checksum(content), is_synced)
         except FileExistsError:
             hint = "one engine writes to a checkpoint at a time: close the others"
             raise CheckpointError(f"{kind}/{name} of the checkpoint is there already", hint) from None
@@ -95,9 +95,10 @@ class Records:
         return checked(self._folder, self.file(kind, number))
 
     def delete(self, kind: str, number: int) -> None:
-        name = self._known[kind].pop(number, None)
+        name = self._known[kind].get(number)
         if name is not None:
             self._folder.delete(f"{kind}/{name}")
+            del self._known[kind][number]
 
     def _names(self, kind: str) -> Mapping[int, str]:
         if self._epoch:

@@ -8,9 +8,8 @@ the state back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain, takewhile
 from typing import NamedTuple
 
@@ -35,12 +34,11 @@ from windrow.runtime.shards.storage.bundles import (
     read_contents,
     write_bundle,
 )
-from windrow.runtime.shards.storage.codec import OTHER_VERSION
+from windrow.runtime.shards.storage.codec import OTHER_VERSION, table_to_bytes
 from windrow.runtime.shards.storage.files.folder import Folder
 from windrow.runtime.shards.storage.manifests import StateManifest, read_manifest, write_manifest
 from windrow.runtime.shards.storage.state_cache import StateCache
 from windrow.runtime.shards.storage.used_strings import UsedStrings
-from windrow.runtime.shards.tasks import messages
 from windrow.runtime.streams.holding import waiting_in
 from windrow.runtime.tables import TableStore
 from windrow.state.batches import AnswerChangelog, PendingRows
@@ -62,6 +60,7 @@ class ShardState:
     tables_changed: int = 0
     manifest: StateManifest = field(default_factory=StateManifest)  # what was written last
     sizes: dict[str, int] = field(default_factory=dict)  # of its parts, in bytes
+    reached: Mapping[str, int] = field(default_factory=dict)  # how far streams were when it was written
 
     @property
     def size(self) -> int:
@@ -75,6 +74,21 @@ class ShardState:
         states = self.graph.states(stage)
         named |= {f"held/{name}.{place}": held for name, node in states.items() for place, held in node.held.items()}
         return named | {f"node/{name}": node.state for name, node in states.items() if node.state is not None}
+
+    def is_not_after(self, progress: Progress) -> bool:
+        """Whether it has let go of nothing that is still alive then."""
+        streams = progress.streams
+        return all(name in streams and final <= streams[name].final for name, final in self.reached.items())
+
+    def pieces(self, stage: int, manifest: StateManifest) -> dict[str, Piece]:
+        """Those that another manifest has at the very address where this state's own has them."""
+        same = {name for name, address in manifest.pieces.items() if self.manifest.pieces.get(name) == address}
+        others = self.manifest.pieces.keys() - same
+        found: dict[str, Piece] = {}
+        for part, holder in self.parts(stage).items():
+            snapshot = holder.snapshot(_Known(part, others))
+            found |= {f"{part}/{piece}": content for piece, content in snapshot.pieces.items()}
+        return {name: piece for name, piece in found.items() if name in same}
 
     def held(self, stage: int, progress: Progress) -> dict[Streams, int]:
         """What waits for other streams than its own: at operators, and where rows of several streams arrive."""
@@ -132,9 +146,12 @@ def state_of(spec: BatchSpec, stage: int, shard: Shard) -> ShardState:
     version = spec.versions.get((stage, shard.number))
     if version is None:
         return _fresh(spec, stage, shard)
-    state = STATES.take((spec.folder.place, stage, shard.number), version.token)
-    if state is None:
-        return read_state(spec.folder, version, spec.plan, stage, shard)
+    cached = STATES.take((spec.folder.place, stage, shard.number))
+    if cached is None or cached.token != version.token:
+        before = cached.state if cached is not None and cached.batch < spec.number else None
+        is_earlier = before is not None and before.is_not_after(spec.progress)
+        return read_state(spec.folder, version, spec.plan, stage, shard, before if is_earlier else None)
+    state = cached.state
     if state.graph.plan.version != spec.plan_version:
         state.fit(Graph(spec.plan, state.dictionary, shard), stage)
     return state
@@ -152,18 +169,34 @@ def _fresh(spec: BatchSpec, stage: int, shard: Shard) -> ShardState:
     return state
 
 
-def read_state(folder: Folder, version: ShardVersion, plan: RunningPlan, stage: int, shard: Shard) -> ShardState:
-    """What a manifest names; parts that the plan has no more are left out, those of new queries begin empty."""
+def read_state(
+    folder: Folder,
+    version: ShardVersion,
+    plan: RunningPlan,
+    stage: int,
+    shard: Shard,
+    before: ShardState | None = None,
+) -> ShardState:
+    """What a manifest names; parts that the plan has no more are left out, those of new queries begin empty.
+
+    What `before` has, another version of the same state, is not read: it is used up.
+    """
     manifest = read_manifest(folder, version)
-    contents = read_contents(folder, manifest.pieces)
-    dictionary = _dictionary(contents)
+    dictionary = _dictionary(read_contents(folder, _named(manifest, "dictionary/")))
+    at_hand: Mapping[str, Piece] = {}
+    if before is not None and before.dictionary.follow(dictionary):
+        dictionary, at_hand = before.dictionary, before.pieces(stage, manifest)
+    missing = (name for name in manifest.pieces if name not in at_hand and not name.startswith("dictionary/"))
+    contents = read_contents(folder, {name: manifest.pieces[name] for name in missing})
     graph = Graph(plan, dictionary, shard)
     state = ShardState(graph, dictionary, tables_changed=manifest.tables_changed, manifest=manifest)
     state.open(stage)
     _check_fit(manifest, version, state, stage, shard)
+    names = _by_part(manifest.pieces, manifest.parts)
     for part, holder in state.parts(stage).items():
         if part in manifest.parts:
-            holder.restore(_pieces(part, contents, dictionary))
+            found = {name: at_hand.get(name) or piece_from_bytes(contents[name], dictionary) for name in names[part]}
+            holder.restore({name[len(part) + 1 :]: piece for name, piece in found.items()})
     _restore_tables(state, contents)
     return state
 
@@ -193,11 +226,21 @@ def _restore_tables(state: ShardState, contents: Mapping[str, bytes]) -> None:
 def read_answer(folder: Folder, version: ShardVersion, query: str, types: Sequence[Type]) -> Batch:
     """The changes that make up the answer of a query, named by its key, on a shard."""
     manifest = read_manifest(folder, version)
-    contents = read_contents(folder, _named(manifest, f"answer/{query}/", "dictionary/"))
+    part = f"answer/{query}"
+    contents = read_contents(folder, _named(manifest, f"{part}/", "dictionary/"))
     dictionary = _dictionary(contents)
     answer = AnswerChangelog()
-    answer.restore(_pieces(f"answer/{query}", contents, dictionary))
+    answer.restore(_pieces(part, contents, dictionary))
     return answer.rows(empty(types, dictionary))
+
+
+def read_table(folder: Folder, version: ShardVersion, name: str) -> TableStore | None:
+    """A table, by its name in lower case, as a shard has it; None before its first batch."""
+    manifest = read_manifest(folder, version)
+    contents = read_contents(folder, _named(manifest, f"table/{name}/", "dictionary/"))
+    content = contents.get(f"table/{name}/{manifest.tables_changed}")
+    store: TableStore | None = None if content is None else piece_from_bytes(content, _dictionary(contents))
+    return store
 
 
 def read_synopsis(
@@ -222,10 +265,22 @@ def _named(manifest: StateManifest, *prefixes: str) -> dict[str, Address]:
     return {name: address for name, address in manifest.pieces.items() if name.startswith(prefixes)}
 
 
+def _by_part(names: Iterable[str], parts: Iterable[str]) -> dict[str, list[str]]:
+    """The names of the pieces of each part, in one pass; both may have strokes in them."""
+    found: dict[str, list[str]] = {part: [] for part in parts}
+    for name in names:
+        part = name
+        while part and part not in found:
+            part = part.rpartition("/")[0]
+        if part:
+            found[part].append(name)
+    return found
+
+
 def _pieces(part: str, contents: Mapping[str, bytes], dictionary: Dictionary) -> dict[str, Piece]:
-    prefix = f"{part}/"
-    read = partial(piece_from_bytes, dictionary=dictionary)
-    return {name[len(prefix) :]: read(content) for name, content in contents.items() if name.startswith(prefix)}
+    """Of one part, by the names that it gave them."""
+    names = _by_part(contents, (part,))[part]
+    return {name[len(part) + 1 :]: piece_from_bytes(contents[name], dictionary) for name in names}
 
 
 def _dictionary(contents: Mapping[str, bytes]) -> Dictionary:
@@ -240,10 +295,19 @@ class Saved(NamedTuple):
     manifest: tuple[str, int]  # the file, and its checksum
     garbage: list[str]  # bundles that the manifest names no more
     as_in_memory: bool  # else the state is to be read back: unused strings have been left out
+    written: int  # bytes
+
+
+class StateNotStored(Exception):
+    """What an operator remembers cannot be written down, such as an object of a user's own that cannot be pickled."""
+
+    def __init__(self, node: str, reason: Exception) -> None:
+        super().__init__(node)
+        self.node, self.reason = node, reason
 
 
 def save(state: ShardState, folder: Folder, stage: int, named: str) -> Saved:
-    """Write the pieces that are new, and the manifest."""
+    """Write the pieces that are new, and the manifest; nothing is written if a state cannot be."""
     before, worth_keeping = state.manifest, state.manifest.well_used()
     due = state.dictionary.strings >= max(FEWEST_STRINGS, 2 * before.strings)
     used = UsedStrings(len(state.dictionary)) if due else None
@@ -251,7 +315,12 @@ def save(state: ShardState, folder: Folder, stage: int, named: str) -> Saved:
     contents: dict[str, bytes] = {}
     parts = state.parts(stage)
     for part, holder in parts.items():
-        snapshot = holder.snapshot(_Known(part, {} if due else worth_keeping))
+        try:
+            snapshot = holder.snapshot(_Known(part, {} if due else worth_keeping))
+        except Exception as error:
+            if (node := part.removeprefix("node/")) == part:
+                raise
+            raise StateNotStored(node, error) from error
         pieces_of[part] = [f"{part}/{piece}" for piece in snapshot.manifest]
         for piece, content in snapshot.pieces.items():
             if used is not None:
@@ -270,21 +339,23 @@ def save(state: ShardState, folder: Folder, stage: int, named: str) -> Saved:
     names = (*strings, *chain.from_iterable(pieces_of.values()))
     pieces = {name: written.get(name) or before.pieces[name] for name in names}
     state.sizes = {part: sum(pieces[name].length for name in members) for part, members in pieces_of.items()}
-    lengths = {**before.bundles, f"pieces/{named}": sum(map(len, contents.values()))}
+    new = sum(map(len, contents.values()))
+    lengths = {**before.bundles, f"pieces/{named}": new}
     bundles = {address.bundle: lengths[address.bundle] for address in pieces.values()}
     queries = frozenset(query.key for query in state.graph.plan.queries)
     counted = before.strings if used is None else written_anew
     state.manifest = StateManifest(queries, frozenset(parts), state.tables_changed, counted, pieces, bundles)
     garbage = before.bundles.keys() - bundles.keys()
-    return Saved(write_manifest(folder, f"manifests/{named}", state.manifest), sorted(garbage), not due)
+    file, checksum, length = write_manifest(folder, f"manifests/{named}", state.manifest)
+    return Saved((file, checksum), sorted(garbage), not due, new + length)
 
 
 @dataclass(frozen=True)
 class _Known:
-    """The names of pieces that need not be written, below one part."""
+    """The names of pieces that nobody needs, below one part."""
 
     part: str
-    names: Mapping[str, Address]
+    names: Container[str]
 
     def __contains__(self, piece: object) -> bool:
         return f"{self.part}/{piece}" in self.names
@@ -310,7 +381,7 @@ def _dictionary_pieces(
     pieces: dict[str, bytes | None] = dict.fromkeys(stored)
     last = first + added.num_rows
     if added.num_rows:
-        pieces[f"dictionary/{generation}.{first}.{last}"] = messages.table_to_bytes(added)
+        pieces[f"dictionary/{generation}.{first}.{last}"] = table_to_bytes(added)
     return pieces, last
 
 

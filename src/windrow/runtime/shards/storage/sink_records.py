@@ -14,12 +14,20 @@ class Position(NamedTuple):
     """How far somebody has come in the log.
 
     `kept_until` is the last batch that is kept for it, when more than the backlog waited, or its query was set aside.
-    `owes` is the batch of a difference that it has not had yet.
+    `owes` is the batch of a difference that it has not had yet. One who gets late or rejected rows has no difference:
+    `rows` is how many there had been when nothing more was kept, `missed` how many it did not get, and `since` when.
     """
 
     had: int
     kept_until: int | None = None
     owes: int | None = None
+    rows: int = 0
+    missed: int = 0
+    since: int = 0
+
+    def written(self) -> tuple[int | None, ...]:
+        """Without what most have not."""
+        return tuple(self) if self.rows or self.missed else tuple(self[:3])
 
 
 class SinkRecords:
@@ -35,7 +43,7 @@ class SinkRecords:
         return {key: Position(*position) for key, position in found.items()}
 
     def save_positions(self, positions: Mapping[str, Position]) -> None:
-        self._write("positions", {key: tuple(position) for key, position in positions.items()})
+        self._write("positions", {key: position.written() for key, position in positions.items()})
 
     def write(self, name: str, content: object) -> None:
         """Something that a sink is to get later."""

@@ -14,15 +14,18 @@ from windrow.runtime.outputs.sink_folders import FILES
 from windrow.runtime.refreshes import answers_at_refreshes, refreshes_to_arrow
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.running_plan import RunningQuery, emitted_name
+from windrow.runtime.shards.storage.codec import table_to_bytes
 from windrow.runtime.shards.storage.shard_state import ShardState
-from windrow.runtime.shards.tasks import messages
-from windrow.runtime.shards.tasks.shard_sinks import write_sink
+from windrow.runtime.shards.tasks.shard_sinks import file_name, write_sink
 from windrow.state.batches import AnswerChangelog
 from windrow.units import BEGINNING, FOREVER
 
 
 class Emission:
-    """Of one shard at a stage; `is_quiet` if the batch brought it no rows, so that there is time to tidy up."""
+    """Of one shard at a stage; `is_quiet` if the batch brought it no rows, so that there is time to tidy up.
+
+    `attempt` tells this run of the step from others.
+    """
 
     def __init__(
         self,
@@ -32,7 +35,9 @@ class Emission:
         shard: int,
         moved: Advance,
         is_quiet: bool,
+        attempt: str,
     ) -> None:
+        self._attempt = attempt
         self._spec = spec
         self._state = state
         self._stage = stage
@@ -61,7 +66,7 @@ class Emission:
                 continue
             for mode, table in tables.items():
                 if table.num_rows:
-                    contents[emitted_name(query.key, mode)] = messages.table_to_bytes(table)
+                    contents[emitted_name(query.key, mode)] = table_to_bytes(table)
             self._write(query, tables)
             if segment is not None and segment.end != FOREVER:
                 (answer.tidy_now if self._is_quiet else answer.tidy)(segment.end, like)
@@ -72,7 +77,8 @@ class Emission:
         if query.sink is None or query.sink.name not in FILES or query.sink_mode not in tables:
             return
         is_closed = query.key in self._spec.closed_files
-        if is_closed or not write_sink(query.sink, tables[query.sink_mode], self._spec.number, self._shard):
+        name = file_name(query.sink, self._spec.number, self._shard)
+        if is_closed or not write_sink(query.sink, tables[query.sink_mode], name, self._attempt):
             self.unwritten.append(query.key)
 
     def _tables(

@@ -21,7 +21,7 @@ from windrow.runtime.shards.storage.codec import decoded, encoded
 from windrow.runtime.shards.tasks.stage_run import Metric
 
 SCHEMA = "slot int, stage int, body binary, metrics string"
-_ARROW = pa.schema(
+ARROW = pa.schema(
     [("slot", pa.int32()), ("stage", pa.int32()), ("body", pa.binary()), ("metrics", pa.string())],
 )
 REPORT = 1_000_000  # added to the stage that reports: for the driver
@@ -62,9 +62,13 @@ def add_failed_calls(failures: Failures, failed: FailedCalls) -> None:
 
 @dataclass(frozen=True)
 class ReadReport:
-    """What a task that reads reports to the driver: which of the batch's reads could not be read, and why."""
+    """What a task that reads reports to the driver: which of the batch's reads could not be read, and why.
+
+    And of files the checksums of their content, where they are known.
+    """
 
     unreadable: Mapping[int, str]
+    contents: Mapping[int, int]
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,7 @@ class ShardReport:
     failures: Mapping[str, FailedCalls] = field(default_factory=dict)  # of aggregates of the user's own
     unwritten: Sequence[str] = ()  # queries whose files could not be written
     failed: Mapping[str, str] = field(default_factory=dict)  # queries that could not be computed; nothing was saved
+    written_bytes: int = 0  # of state, of what came out, and of side outputs
 
 
 def message(slot: int, stage: int, body: ExchangedRows) -> Message:
@@ -115,16 +120,7 @@ def report_in(body: bytes) -> ShardReport | ReadReport:
 
 
 def to_arrow(messages: Iterable[Message]) -> pa.Table:
-    return pa.Table.from_pylist([message._asdict() for message in messages], schema=_ARROW)
-
-
-def table_to_bytes(table: pa.Table) -> bytes:
-    """An Arrow stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    return pa.Table.from_pylist([message._asdict() for message in messages], schema=ARROW)
 
 
 def slots(count: int) -> list[int]:

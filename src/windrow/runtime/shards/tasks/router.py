@@ -26,11 +26,13 @@ from windrow.runtime.progress import IntakeReport
 from windrow.runtime.shards.batch_spec import BatchSpec, plan_from_bytes
 from windrow.runtime.shards.graph import Graph, Output
 from windrow.runtime.shards.sources.pushed_rows import pushed_table
-from windrow.runtime.shards.sources.reads import Part, PushRead, Read, RowRange
+from windrow.runtime.shards.sources.reads import Part, PushRead, Read, RejectedRead, RowRange
+from windrow.runtime.shards.sources.rejected_rows import rejected_table
+from windrow.runtime.shards.storage.codec import table_to_bytes
 from windrow.runtime.shards.tasks import messages
 from windrow.runtime.shards.tasks.messages import ExchangedRows, ReadReport
 from windrow.runtime.shards.tasks.stage_run import StageRun
-from windrow.sources.file_reading import UnreadableFile, read_part, rejected_file
+from windrow.sources.file_reading import UnreadableFile, content_after, read_part, rejected_file
 from windrow.sources.file_reads import FileRead
 from windrow.sources.generators import generator
 from windrow.units import BEGINNING, FOREVER
@@ -62,14 +64,16 @@ def assigned(reads: Sequence[Read], task: int, tasks: int) -> list[int]:
 
 
 def _size(part: Part) -> int:
-    return 0 if isinstance(part, PushRead) else part.last - part.first
+    return 0 if isinstance(part, PushRead | RejectedRead) else part.last - part.first
 
 
 def _tables(spec: BatchSpec, read: Read) -> Iterator[pa.Table]:
     """The rows of a read, or `UnreadableFile` before the first of them."""
     stream, part = spec.plan.streams[read.stream], read.part
     if isinstance(part, PushRead):
-        return iter([pushed_table(spec.folder, read.stream, part)])
+        return iter([pushed_table(spec.folder, read.key, part)])
+    if isinstance(part, RejectedRead):
+        return iter([rejected_table(spec.folder, part)])
     assert stream.connector is not None
     if isinstance(part, RowRange):
         made = generator(str(stream.connector.arguments[0]), dict(stream.connector.options))
@@ -87,6 +91,7 @@ class _Router:
         self._side_outputs: list[tuple[str, str, bytes]] = []
         self._failed: dict[str, str] = {}
         self._unreadable: dict[int, str] = {}
+        self._contents: dict[int, int] = {}
 
     def read(self, number: int) -> Iterator[pa.RecordBatch]:
         """Take the rows of one of the batch's reads; a file that cannot be read is reported, and tried again if it may.
@@ -97,7 +102,9 @@ class _Router:
         if read.stream not in self._plan.streams:
             return
         try:
+            content = content_after(read.part) if isinstance(read.part, FileRead) else None
             tables = _tables(self._spec, read)
+            self._contents |= {} if content is None else {number: content}
         except UnreadableFile as error:
             assert isinstance(read.part, FileRead)
             self._unreadable[number] = str(error)
@@ -131,8 +138,9 @@ class _Router:
             for stage in range(1, self._plan.stages + 1)
             for shard, slot in enumerate(self._slots)
         ]
-        if self._unreadable:
-            last.append(messages.read_report_message(self._slots[0], ReadReport(self._unreadable)))
+        if self._unreadable or self._contents:
+            report = ReadReport(self._unreadable, self._contents)
+            last.append(messages.read_report_message(self._slots[0], report))
         yield from messages.to_arrow(last).to_batches()
 
     def _sent(self, source: str, rows: Batch, closings: Batch | None) -> Iterator[pa.RecordBatch]:
@@ -170,7 +178,7 @@ class _Router:
     def _add_side_output(self, source: str, kind: str, output: SideOutput) -> None:
         table = output.table()
         if table is not None:
-            self._side_outputs.append((source, kind, messages.table_to_bytes(table)))
+            self._side_outputs.append((source, kind, table_to_bytes(table)))
 
 
 def spread(output: Output, rows: Batch, dictionary: Dictionary, shards: int) -> Iterator[tuple[int, Batch]]:

@@ -7,6 +7,7 @@ used only under the very token that the batch names, and is taken out of the mem
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -28,8 +29,9 @@ from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.graph import Source
 from windrow.runtime.shards.own_tables import at_its_place
 from windrow.runtime.shards.running_plan import RunningQuery
-from windrow.runtime.shards.storage.bundles import Address, bundle_name, write_bundle
-from windrow.runtime.shards.storage.shard_state import STATES, save, state_of
+from windrow.runtime.shards.storage.bundles import Address, bundle_name, write_bundle, writing_attempt
+from windrow.runtime.shards.storage.codec import table_to_bytes
+from windrow.runtime.shards.storage.shard_state import STATES, StateNotStored, save, state_of
 from windrow.runtime.shards.tasks import messages
 from windrow.runtime.shards.tasks.emission import Emission
 from windrow.runtime.shards.tasks.messages import ExchangedRows, Message, ShardReport
@@ -76,14 +78,20 @@ class _Step:
             results, run = self._computed(moved)
         yield from self._sent(results)
         is_quiet = not any(part.rows for part in received)
-        emission = Emission(self._spec, self._state, self._stage, self._shard.number, moved, is_quiet)
+        attempt = writing_attempt(self._named())
+        emission = Emission(self._spec, self._state, self._stage, self._shard.number, moved, is_quiet, attempt)
         contents = emission.emitted(results)
         if self._failed or emission.failed:
             report = self._failing(moved, emission.failed)
         else:
             emitted = write_bundle(self._spec.folder, f"changes/{self._named()}", contents)
-            report = self._saved(moved, run, emitted, self._side_outputs(received))
-            report = replace(report, unwritten=emission.unwritten)
+            try:
+                report = self._saved(moved, run, emitted, self._side_outputs(received))
+                report = replace(report, unwritten=emission.unwritten)
+            except StateNotStored as failed:
+                outputs = self._state.graph.outputs_above(failed.node, self._stage)
+                self._failed |= dict.fromkeys(outputs, described(failed.reason))
+                report = self._failing(moved, {})
         yield messages.report_message(messages.slots(self._shard.count)[self._shard.number], report)
 
     def _failing(self, moved: Advance, failed: Mapping[str, str]) -> ShardReport:
@@ -116,6 +124,7 @@ class _Step:
         """Write the state, and have it at hand for the next batch."""
         spec, state = self._spec, self._state
         saved = save(state, spec.folder, self._stage, self._named())
+        state.reached = {name: stream.final for name, stream in moved.after.streams.items()}
         if saved.as_in_memory:
             STATES.put((spec.folder.place, self._stage, self._shard.number), spec.number, self._token, state)
         failures = {name: own.failures.taken() for name, own in state.graph.aggregates().items()}
@@ -136,6 +145,8 @@ class _Step:
             held=state.held(self._stage, moved.after),
             live=self._live(),
             failures={name: messages.failed_calls(failed) for name, failed in failures.items() if failed.count},
+            written_bytes=saved.written
+            + sum(address.length for address in (*emitted.values(), *side_outputs.values())),
         )
 
     def _live(self) -> int:
@@ -212,7 +223,7 @@ class _Step:
         same = (name for name in self._state.closed if self._reads(name, stream.name))
         if source.name == min(same):  # each row once, however many queries read it
             names = [field.name for field in stream.columns]
-            self._rejected.setdefault(stream.name, SideOutput()).put(
+            self._rejected.setdefault(stream.name, SideOutput(most=math.inf)).put(
                 rows_to_arrow(rows.take(after), names), contradiction(stream.punctuated)
             )
         return rows.take(~after)
@@ -267,7 +278,7 @@ class _Step:
             for stream, kind, table in part.side_outputs:
                 contents[f"{kind}/{stream}/{mine}.{len(contents)}"] = table
         for name, rejected in self._rejected.items():
-            contents[f"rejected/{name.lower()}/{mine}.{len(contents)}"] = messages.table_to_bytes(rejected.table())
+            contents[f"rejected/{name.lower()}/{mine}.{len(contents)}"] = table_to_bytes(rejected.table())
         return write_bundle(self._spec.folder, f"side_outputs/{self._named()}", contents)
 
     def _named(self) -> str:

@@ -1,20 +1,21 @@
-"""Files that shards write themselves: a name for every batch and shard, so that a replay replaces them."""
+"""Files that shards write themselves: a name for every batch and shard, which they get when the batch is committed.
+
+Until then they are hidden, under a name that has the attempt in it. So whatever a task writes that is not of a
+committed batch, because it died, was run twice, or works for a driver that has lost its checkpoint, is seen by nobody.
+"""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
 from windrow.catalog import Connector
-from windrow.runtime.outputs.sinks import write_file
+from windrow.runtime.outputs.sinks import write_hidden
 
 
-def write_sink(sink: Connector, table: pa.Table, batch: int, shard: int) -> bool:
-    """What a query emitted in a batch on a shard; whether that could be written. The driver does what is left.
-
-    Without rows a file of an attempt that died is taken away: a table's file may have changed since.
-    """
+def write_sink(sink: Connector, table: pa.Table, name: str, attempt: str) -> bool:
+    """What a query emitted in a batch on a shard; whether that could be written. The driver does what is left."""
     try:
-        write_file(table, str(sink.arguments[0]), file_name(sink, batch, shard), sink.name)
+        write_hidden(table, str(sink.arguments[0]), hidden_name(name, attempt), sink.name)
     except Exception:
         if sink.option("on_error") == "stop":
             raise
@@ -25,6 +26,11 @@ def write_sink(sink: Connector, table: pa.Table, batch: int, shard: int) -> bool
 def file_name(sink: Connector, batch: int, shard: int) -> str:
     """Of what a query emitted in a batch on a shard."""
     return f"{batch_prefix(batch)}{shard:03}.{sink.name}"
+
+
+def hidden_name(name: str, attempt: str) -> str:
+    """Until its batch is committed."""
+    return f".{name}.{attempt}"
 
 
 def batch_prefix(batch: int) -> str:

@@ -17,13 +17,13 @@ class ArrowFiles:
     def __init__(self, place: str) -> None:
         self._files, self._root = pa.fs.FileSystem.from_uri(place)
 
-    def write(self, name: str, content: bytes) -> None:
+    def write(self, name: str, content: bytes, is_synced: bool = True) -> None:
         hidden = self._written(name, content)
         if self.exists(name):
             self.delete(name)
         self._files.move(hidden, self._path(name))
 
-    def create(self, name: str, content: bytes) -> None:
+    def create(self, name: str, content: bytes, is_synced: bool = True) -> None:
         hidden = self._written(name, content)
         try:
             if not self.exists(name):
@@ -34,6 +34,9 @@ class ArrowFiles:
                 raise
         self._files.delete_file(hidden)
         raise FileExistsError(f"{name} is there already")
+
+    def sync(self, names: Iterable[str]) -> None:
+        """What is written is durable."""
 
     def read(self, name: str) -> bytes:
         with self._files.open_input_file(self._path(name)) as file:

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Protocol
-from urllib.parse import unquote, urlsplit
 
 from windrow.errors import CheckpointError
 from windrow.runtime.shards.storage.files.arrow_files import ArrowFiles
-from windrow.runtime.shards.storage.files.local_files import HIDDEN, LocalFiles
+from windrow.runtime.shards.storage.files.local_files import HIDDEN, LocalFiles, machine
 from windrow.runtime.shards.storage.files.object_files import ObjectFiles, is_object_store
+from windrow.sources.source_folder import local_path
 
 
 def is_far(place: str) -> bool:
@@ -25,9 +24,8 @@ def is_far(place: str) -> bool:
 
 def place_of(written: str) -> str:
     """An absolute path, or an address as it was written; one of a local file is its path."""
-    if urlsplit(written).scheme == "file" and written.startswith("file:/"):
-        return str(Path(unquote(urlsplit(written).path)).resolve())
-    return written.rstrip("/") if is_far(written) else str(Path(written).resolve())
+    path = local_path(written)
+    return written.rstrip("/") if path is None else path
 
 
 class Files(Protocol):
@@ -35,8 +33,9 @@ class Files(Protocol):
 
     is_near: bool  # on a disk of this machine, or mounted as if it were
 
-    def write(self, name: str, content: bytes) -> None: ...
-    def create(self, name: str, content: bytes) -> None: ...
+    def write(self, name: str, content: bytes, is_synced: bool = True) -> None: ...
+    def create(self, name: str, content: bytes, is_synced: bool = True) -> None: ...
+    def sync(self, names: Iterable[str]) -> None: ...
     def read(self, name: str) -> bytes: ...
     def read_parts(self, name: str, spans: Iterable[tuple[int, int]]) -> list[bytes]: ...
     def exists(self, name: str) -> bool: ...
@@ -69,7 +68,10 @@ def _writing(name: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Folder:
+    """`synced_on` is the machine on which somebody else syncs what is written, before it counts."""
+
     place: str
+    synced_on: str = ""
 
     @property
     def _files(self) -> Files:
@@ -91,12 +93,21 @@ class Folder:
     def write(self, name: str, content: bytes) -> None:
         """At once or not at all, in place of what was there."""
         with _writing(name):
-            self._files.write(name, content)
+            self._files.write(name, content, not self.synced_on or self.synced_on != machine())
 
-    def create(self, name: str, content: bytes) -> None:
+    def create(self, name: str, content: bytes, is_synced: bool = True) -> None:
         """At once or not at all; `FileExistsError` if something is there."""
         with _writing(name):
-            self._files.create(name, content)
+            self._files.create(name, content, is_synced)
+
+    def sync(self, names: Sequence[str]) -> None:
+        """Have those of these files that are there outlive a loss of power."""
+        with _writing(names[0] if names else self.place):
+            self._files.sync(names)
+
+    def synced_here(self) -> Folder:
+        """For whoever writes what is synced later on, by this process."""
+        return replace(self, synced_on=machine())
 
     def read(self, name: str) -> bytes:
         return self._files.read(name)

@@ -1,6 +1,7 @@
 """Files on a disk of this machine, or mounted as if they were: for this user alone, and synced before they count.
 
-A file is there as a whole or not at all, and when the verb that made it has returned it outlives a loss of power.
+A file is there as a whole or not at all, and when the verb that made it has returned it outlives a loss of power. One
+that was written without being synced does when `sync` has returned.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ import os
 import secrets
 import stat
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 HIDDEN = ".part"  # how names of files end that are being written
+_SIDE_BY_SIDE = 8  # syncs
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
@@ -23,20 +27,29 @@ class LocalFiles:
     def __init__(self, root: str) -> None:
         self._root = Path(root)
 
-    def write(self, name: str, content: bytes) -> None:
+    def write(self, name: str, content: bytes, is_synced: bool = True) -> None:
         path = self._root / name
-        hidden = _written(path, content)
+        hidden = _written(path, content, is_synced)
         hidden.replace(path)
-        _sync_folder(path.parent)
+        if is_synced:
+            _sync(path.parent)
 
-    def create(self, name: str, content: bytes) -> None:
+    def create(self, name: str, content: bytes, is_synced: bool = True) -> None:
         path = self._root / name
-        hidden = _written(path, content)
+        hidden = _written(path, content, is_synced)
         try:
             _link(hidden, path)
         finally:
             hidden.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+        if is_synced:
+            _sync(path.parent)
+
+    def sync(self, names: Iterable[str]) -> None:
+        """Files and folders side by side: a journal takes them together."""
+        paths = [self._root / name for name in names]
+        folders = dict.fromkeys(path.parent for path in paths)
+        for _ in _syncing(os.getpid()).map(_sync, [*paths, *folders]):
+            pass  # an error is raised when it is asked for
 
     def read(self, name: str) -> bytes:
         return (self._root / name).read_bytes()
@@ -84,10 +97,10 @@ def make_folder(path: Path) -> None:
     make_folder(path.parent)
     with suppress(FileExistsError):  # somebody else was quicker
         path.mkdir(mode=0o700)
-    _sync_folder(path.parent)
+    _sync(path.parent)
 
 
-def _written(path: Path, content: bytes) -> Path:
+def _written(path: Path, content: bytes, is_synced: bool) -> Path:
     """The content under another name that nobody can guess."""
     make_folder(path.parent)
     hidden = path.with_name(f"{path.name}.{secrets.token_hex(8)}{HIDDEN}")
@@ -96,7 +109,8 @@ def _written(path: Path, content: bytes) -> Path:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if is_synced:
+                os.fsync(file.fileno())
     except BaseException:
         hidden.unlink(missing_ok=True)  # a full disk gets the half back
         raise
@@ -123,9 +137,31 @@ def _part(descriptor: int, offset: int, length: int) -> bytes:
     return bytes(read)
 
 
-def _sync_folder(path: Path) -> None:
-    """The names in a folder are as durable as the files."""
-    descriptor = os.open(path, os.O_RDONLY)
+@cache
+def machine() -> str:
+    """The same for processes that see files through one cache, where one may sync what another has written.
+
+    That is those of one kernel with the same mounts. Empty where this cannot be told.
+    """
+    try:
+        booted = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{booted} {Path('/proc/self/ns/mnt').readlink()}"
+    except OSError:
+        return ""
+
+
+@cache
+def _syncing(process: int) -> ThreadPoolExecutor:
+    """Of this process: threads do not go along when it forks."""
+    return ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="windrow-sync")
+
+
+def _sync(path: Path) -> None:
+    """A file, or the names in a folder; if there is one."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return
     try:
         os.fsync(descriptor)
     except OSError as error:

@@ -29,16 +29,19 @@ class ObjectFiles:
     def __init__(self, place: str) -> None:
         self._store = store_at(place)
 
-    def write(self, name: str, content: bytes) -> None:
+    def write(self, name: str, content: bytes, is_synced: bool = True) -> None:
         self._store.put(name, content)
 
-    def create(self, name: str, content: bytes) -> None:
+    def create(self, name: str, content: bytes, is_synced: bool = True) -> None:
         from obstore.exceptions import AlreadyExistsError
 
         try:
             self._store.put(name, content, mode="create")
         except AlreadyExistsError:
             raise FileExistsError(f"{name} is there already") from None
+
+    def sync(self, names: Iterable[str]) -> None:
+        """What is written is durable."""
 
     def read(self, name: str) -> bytes:
         return bytes(self._store.get(name).bytes())

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.figure import drawn, plotting
 from benchmarks.runner import Report, measuring
-from benchmarks.spark_runs import readings, run_windrow, session, write_files
+from benchmarks.spark_runs import readings, run_windrow, session, warm_seconds, write_files
 
 QUERY = "SELECT k, AVG(v) AS a, MAX(v) AS m, COUNT(*) AS n FROM s [RANGE 10 MINUTES SLIDE 60 SECONDS] GROUP BY k"
 JOIN = """
@@ -18,15 +18,14 @@ KEYS = 1_000
 def run(quick: bool) -> Report:
     most = 1_000_000 if quick else 20_000_000
     results: list[dict[str, object]] = []
-    with session() as (spark, times, folder):
+    with session() as (spark, _, folder):
 
         def measured(what: str, value: int, rows: int, batch: int, keys: int, shards: int | None) -> float:
             measuring(f"{what} {value:,}")
             place = folder / f"{what}-{value}"
             batches = max(2, rows // batch)
             files = write_files(place / "rows", readings(batches, batch, 300, keys))
-            run_windrow(spark, times, {"s": files}, QUERY, place / "checkpoint", None, shards)
-            seconds = times.last()
+            seconds = warm_seconds(run_windrow(spark, {"s": files}, QUERY, place / "checkpoint", None, shards))
             total = sum(seconds) * batches / len(seconds)
             results.append({what: value, "seconds": total, "rows_per_second": batches * batch / total})
             return total
@@ -38,7 +37,7 @@ def run(quick: bool) -> Report:
             measured("shards", shards, most // 5, batch, KEYS, shards)
         for size in (batch // 10, batch // 2, batch * 2):
             measured("batch", size, most // 5, size, KEYS, None)
-        state = _state_of_a_row(spark, times, folder, quick)
+        state = _state_of_a_row(spark, folder, quick)
     _draw(results)
     ratios = {
         "rows_growth": (by_rows[-1] / most) / (by_rows[0] / (most // 20 * 2)),
@@ -48,7 +47,7 @@ def run(quick: bool) -> Report:
     return Report("scaling", {"most_rows": most, "quick": quick}, results, ratios)
 
 
-def _state_of_a_row(spark: Any, times: Any, folder: Any, quick: bool) -> float:
+def _state_of_a_row(spark: Any, folder: Any, quick: bool) -> float:
     """A join that keeps all rows of its windows and finds next to nothing: bytes of state over rows that are kept."""
     measuring("state of a row")
     rows = 50_000 if quick else 500_000
@@ -56,7 +55,7 @@ def _state_of_a_row(spark: Any, times: Any, folder: Any, quick: bool) -> float:
         name: write_files(folder / f"state-{name}", readings(2, rows, 150, rows, seed, popular=False))
         for name, seed in (("a", 1), ("b", 9))
     }
-    status = run_windrow(spark, times, files, JOIN, folder / "state", None, None)
+    status = run_windrow(spark, files, JOIN, folder / "state", None, None)
     return float(status["state_bytes"]) / (4 * rows)
 
 

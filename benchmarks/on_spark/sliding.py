@@ -11,7 +11,16 @@ from pyspark.sql import functions as F
 
 from benchmarks.figure import drawn, plotting
 from benchmarks.runner import Report, measuring
-from benchmarks.spark_runs import Times, readings, run_native, run_windrow, session, stream_of, write_files
+from benchmarks.spark_runs import (
+    Times,
+    readings,
+    run_native,
+    run_windrow,
+    session,
+    stream_of,
+    warm_seconds,
+    write_files,
+)
 
 RANGE = 600  # seconds
 KEYS = 1_000
@@ -31,7 +40,7 @@ def run(quick: bool) -> Report:
             files = write_files(folder / f"rows-{slide}", readings(BATCHES, rows, RANGE // 2, KEYS))
             results += _compared(spark, times, folder / str(slide), files, slide, rows, quick)
         same, many = folder / "rows-60", _rows(60, quick)
-        results.append(_windrow(spark, times, folder / "again", str(same), 1, many, "windrow, as many rows"))
+        results.append(_windrow(spark, folder / "again", str(same), 1, many, "windrow, as many rows"))
     seconds = {(str(one["side"]), one["slide"]): float(str(one["seconds"])) for one in results}
     ratios = {
         f"native_over_windrow_{RANGE // slide}": _native(seconds, slide) / seconds["windrow", slide] for slide in SLIDES
@@ -56,23 +65,21 @@ def _compared(
     for name, store in stores.items():
         measuring(f"Spark's window(), every {slide} s, state {name}")
         place = folder / f"native-{name.replace(' ', '-')}"
-        run_native(_windows(stream_of(spark, files), slide), place / "checkpoint", place / "out", store)
+        run_native(windows(stream_of(spark, files), slide), place / "checkpoint", place / "out", store)
         found.append(_result(f"native, state {name}", slide, rows, times.last()))
-    found.append(_windrow(spark, times, folder, files, slide, rows, "windrow"))
-    _check_same(folder / "native-in-memory" / "out", folder / "windrow")
+    found.append(_windrow(spark, folder, files, slide, rows, "windrow"))
+    check_same(folder / "native-in-memory" / "out", folder / "windrow")
     return found
 
 
-def _windrow(
-    spark: SparkSession, times: Times, folder: Path, files: str, slide: int, rows: int, side: str
-) -> dict[str, object]:
+def _windrow(spark: SparkSession, folder: Path, files: str, slide: int, rows: int, side: str) -> dict[str, object]:
     measuring(f"Windrow, every {slide} s, {rows:,} rows a micro-batch")
     query = f"SELECT k, AVG(v) AS a, MAX(v) AS m, COUNT(*) AS n FROM s [RANGE {RANGE} SECONDS SLIDE {slide} SECONDS]"
-    run_windrow(spark, times, {"s": files}, f"{query} GROUP BY k", folder / "checkpoint", folder / "windrow", None)
-    return _result(side, slide, rows, times.last())
+    status = run_windrow(spark, {"s": files}, f"{query} GROUP BY k", folder / "checkpoint", folder / "windrow", None)
+    return _result(side, slide, rows, warm_seconds(status))
 
 
-def _windows(rows: DataFrame, slide: int) -> DataFrame:
+def windows(rows: DataFrame, slide: int) -> DataFrame:
     window = F.window("ts", f"{RANGE} seconds", f"{slide} seconds").alias("w")
     grouped = rows.withWatermark("ts", "0 seconds").groupBy(window, "k")
     return grouped.agg(F.avg("v").alias("a"), F.max("v").alias("m"), F.count("*").alias("n")).select(
@@ -89,7 +96,7 @@ def _native(seconds: dict[tuple[str, object], float], slide: int) -> float:
     return min(took for (side, of), took in seconds.items() if side.startswith("native") and of == slide)
 
 
-def _check_same(native: Path, ours: Path) -> None:
+def check_same(native: Path, ours: Path) -> None:
     """Both have the same answers at every window end that both have emitted."""
     one, other = (_answers(folder) for folder in (native, ours))
     last = min(max(end for end, _ in side) for side in (one, other))

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from benchmarks.runner import Report, measuring
-from benchmarks.spark_runs import readings, run_native, run_windrow, session, stream_of, write_files
+from benchmarks.spark_runs import readings, run_native, run_windrow, session, stream_of, warm_seconds, write_files
 
 KEYS = 10_000
 BATCHES = 4
@@ -33,10 +33,8 @@ def run(quick: bool) -> Report:
         run_native(_joined(spark, files), folder / "native" / "checkpoint", folder / "native" / "out")
         native = _mean(times.last())
         measuring("Windrow")
-        status = run_windrow(
-            spark, times, files, QUERY, folder / "windrow" / "checkpoint", folder / "windrow" / "out", None
-        )
-        ours = _mean(times.last())
+        status = run_windrow(spark, files, QUERY, folder / "windrow" / "checkpoint", folder / "windrow" / "out", None)
+        ours = _mean(warm_seconds(status))
         final = min(stream["watermark"] for stream in status["streams"].values())
         pairs = _rows(folder / "windrow" / "out", final)
         assert pairs == _rows(folder / "native" / "out", final), "not the same number of pairs"
