@@ -19,6 +19,7 @@ from windrow.catalog import StreamEntry
 from windrow.errors import CheckpointError, WindrowError
 from windrow.runtime.shards.driver import Driver
 from windrow.runtime.shards.sources.deliveries import Deliveries
+from windrow.runtime.shards.sources.source_readers import is_brought
 from windrow.runtime.shards.storage.files.file_names import file_name
 from windrow.runtime.shards.storage.files.folder import Folder
 from windrow.runtime.shards.storage.source_offsets import check_offsets
@@ -114,14 +115,15 @@ class SparkSources:
             self._stop(name)
 
     def _streams(self) -> dict[str, StreamEntry]:
-        """Those that Spark brings and that have not ended."""
-        progress = self._driver.batches.progress.streams
-        entries = {entry.name.lower(): entry for entry in self._driver.session.catalog.entries(StreamEntry)}
-        return {
-            name: entry
-            for name, entry in entries.items()
-            if not self._driver.readers.is_read_here(name) and not (name in progress and progress[name].has_ended)
-        }
+        """Those that Spark brings and that have not ended; not in the middle of a statement."""
+        with self._driver.lock:
+            progress = self._driver.batches.progress.streams
+            entries = filter(is_brought, self._driver.session.catalog.entries(StreamEntry))
+            return {
+                name: entry
+                for entry in entries
+                if not ((name := entry.name.lower()) in progress and progress[name].has_ended)
+            }
 
     def _is_due(self, stream: str) -> bool:
         return self._driver.failures.is_due(stream, self._driver.readers.clock.now())
