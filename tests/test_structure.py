@@ -17,6 +17,7 @@ LINES, FUNCTION_LINES, METHODS, MODULES, PARAMETERS = 400, 50, 25, 20, 7
 # The way in, and what EXPLAIN is made of: most parameters may be left out. A loop's body that is called for every event
 # takes arrays, because one that is taken out of a tuple is counted as in use each time.
 WIDE = {"connect", "explain", "change_count"}
+MANY = {"Engine"}  # the way in: all that people call, handed over line by line
 
 
 def named(file: Path) -> str:
@@ -35,7 +36,7 @@ def too_long(file: Path) -> Iterator[str]:
             yield f"{node.name} has {lines} lines"
         if isinstance(node, ast.FunctionDef) and node.name not in WIDE and (given := _parameters(node)) > PARAMETERS:
             yield f"{node.name} has {given} parameters"
-        if isinstance(node, ast.ClassDef) and (methods := _methods(node)) > METHODS:
+        if isinstance(node, ast.ClassDef) and node.name not in MANY and (methods := _methods(node)) > METHODS:
             yield f"{node.name} has {methods} methods"
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from windrow.runtime.query import Query
     from windrow.session import Result, Session
 
+    __version__: str
+
 __all__ = [
     "AggregateError",
     "CatalogError",
@@ -39,6 +41,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version  # takes longer than all of this page
+
+        return version("windrow")
     if name not in _HOMES:
         raise AttributeError(f"module 'windrow' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -59,6 +59,9 @@ class Result:
     rows: tuple[tuple[str, ...], ...] = ()
     explanation: Explanation | None = None
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         """The sentence, and below it the table in columns."""
         if not self.columns:

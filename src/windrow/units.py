@@ -146,6 +146,16 @@ def parse_timestamp(text: str) -> Timestamp:
     return Timestamp((moment - _EPOCH) // timedelta(microseconds=1))
 
 
+Instant = int | str | datetime  # microseconds, a text as `parse_timestamp` takes it, or a moment; UTC without a zone
+
+
+def timestamp_of(instant: Instant) -> Timestamp:
+    """Any way in which people write an instant, as microseconds; ValueError or OverflowError."""
+    if isinstance(instant, datetime):
+        return parse_timestamp(instant.isoformat())
+    return parse_timestamp(instant) if isinstance(instant, str) else Timestamp(instant)
+
+
 def format_timestamp(timestamp: int) -> str:
     """`2026-01-31 12:00:00`, with a fraction only when there is one; outside the calendar, the number."""
     try:

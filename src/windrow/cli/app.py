@@ -30,8 +30,20 @@ class Form(str, Enum):
     PICTURE = "picture"
 
 
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        from windrow import __version__
+
+        sys.stdout.write(f"windrow {__version__}\n")
+        raise typer.Exit
+
+
 @app.callback()
-def windrow() -> None:
+def windrow(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
     """Windrow keeps the answers of SQL queries over sliding windows up to date."""
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from windrow.catalog import StreamEntry
 from windrow.errors import AggregateError, WindrowError
 from windrow.plan.printer import identifier
 from windrow.runtime.health import Failing
-from windrow.runtime.query import Query
+from windrow.runtime.query import Query, instant_of
 from windrow.session import Result, Session
 from windrow.types import Type
+from windrow.units import Instant
 
 Self = TypeVar("Self", bound="Engine")
 
@@ -32,7 +34,9 @@ def has_ended(stream: str) -> WindrowError:
 
 
 class Engine(ABC):
-    """What `windrow.connect(...)` gives; `with` closes it at the end."""
+    """What `windrow.connect(...)` gives; `with` closes it at the end. It is a collection of queries by their names."""
+
+    kind: str  # for people
 
     def __init__(self, session: Session, queries: Mapping[str, Query]) -> None:
         """`queries` has what runs, by names in lower case; whoever runs the queries changes it."""
@@ -61,9 +65,25 @@ class Engine(ABC):
             raise WindrowError(f"there is no query {name}", f"queries here: {', '.join(self._by_name) or 'none'}")
         return query
 
-    @abstractmethod
-    def lookup(self, cql: str, at: int | None = None) -> pa.Table:
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a query of this name."""
+        return isinstance(name, str) and name.lower() in self._by_name
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the queries, in the order they were created."""
+        return (query.name for query in self.queries)
+
+    def __repr__(self) -> str:
+        streams = [entry.name for entry in self.session.catalog.entries(StreamEntry)]
+        return f"{self.kind}: streams {', '.join(streams) or 'none'}; queries {', '.join(self) or 'none'}"
+
+    def lookup(self, cql: str, at: Instant | None = None) -> pa.Table:
         """The answer of a query at once, from a synopsis that is kept for others: any window that it covers."""
+        return self._lookup(cql, instant_of(at))
+
+    @abstractmethod
+    def _lookup(self, cql: str, at: int | None) -> pa.Table:
+        """The same, in microseconds."""
 
     @abstractmethod
     def stream(self, name: str, data: Any, timestamp: str, slack: str | None = None) -> None:

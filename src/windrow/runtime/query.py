@@ -7,10 +7,28 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from windrow.errors import WindrowError
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Node
+from windrow.units import BEGINNING, FOREVER, Instant, format_timestamp, timestamp_of
 
 Subscriber = Callable[[pa.Table], None]
+
+
+def instant_of(at: Instant | None) -> int | None:
+    """What was asked for, in microseconds; None for the latest final instant."""
+    try:
+        return None if at is None else timestamp_of(at)
+    except (ValueError, OverflowError):
+        hint = "write it such as '2026-01-31 12:00:00', as a datetime, or in microseconds since 1970"
+        raise WindrowError(f"{at!r} is not a time", hint) from None
+
+
+def final_text(watermark: int) -> str:
+    """How far answers are final, for people."""
+    if watermark == FOREVER:
+        return "ended"
+    return "no rows yet" if watermark == BEGINNING else f"final before {format_timestamp(watermark)}"
 
 
 class Query(ABC):
@@ -28,9 +46,16 @@ class Query(ABC):
     def watermark(self) -> int:
         """All rows of its own streams before it are there: its answers at earlier instants are final."""
 
+    def answer(self, at: Instant | None = None) -> pa.Table:
+        """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY.
+
+        An instant is a text ('2026-01-31 12:00:00'), a datetime, or microseconds since 1970; UTC where no zone is said.
+        """
+        return self._answer(instant_of(at))
+
     @abstractmethod
-    def answer(self, at: int | None = None) -> pa.Table:
-        """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
+    def _answer(self, at: int | None) -> pa.Table:
+        """The same, in microseconds."""
 
     @abstractmethod
     def latest_answer(self) -> pa.Table:
@@ -50,3 +75,7 @@ class Query(ABC):
     @abstractmethod
     def explain(self) -> Explanation:
         """How it runs."""
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{field.name} {field.type}" for field in self.plan.schema.fields)
+        return f"query {self.name} ({columns}), {final_text(self.watermark)}"

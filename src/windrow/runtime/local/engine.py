@@ -37,6 +37,8 @@ _BETWEEN_LOOKS = 0.05
 class LocalEngine(Engine):
     """`windrow.connect(local=True)`."""
 
+    kind = "engine in this process"
+
     def __init__(
         self, folder: str | None = None, clock: Clock | None = None, aggregates: Sequence[UserAggregate] = ()
     ) -> None:
@@ -69,8 +71,7 @@ class LocalEngine(Engine):
         self.sql(stream_statement(name, columns_of(first), timestamp, slack))
         self._inputs.sources.put(name.lower(), _with_first(first, tables))
 
-    def lookup(self, cql: str, at: int | None = None) -> pa.Table:
-        """The answer of a query at once, from a synopsis that is kept for others: any window that it covers."""
+    def _lookup(self, cql: str, at: int | None) -> pa.Table:
         with self._inputs.lock:
             return self._running.lookup(cql, at)
 

@@ -65,8 +65,7 @@ class LocalQuery(Query):
             return self._until
         return self._inputs.watermark_of(self._reader.streams)
 
-    def answer(self, at: int | None = None) -> pa.Table:
-        """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
+    def _answer(self, at: int | None) -> pa.Table:
         with self._inputs.lock:
             instant = self.watermark - 1 if at is None else at
             if self._until is not None and instant >= self._until:

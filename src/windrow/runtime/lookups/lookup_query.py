@@ -39,8 +39,7 @@ class LookupQuery(Query):
     def watermark(self) -> int:
         return self._watermark()
 
-    def answer(self, at: int | None = None) -> pa.Table:
-        """The rows of the answer at the latest final instant, or at another that is kept; in the order of ORDER BY."""
+    def _answer(self, at: int | None) -> pa.Table:
         return self._answer_at(at)
 
     def latest_answer(self) -> pa.Table:

@@ -19,6 +19,8 @@ from windrow.sources.rows import pushed_tables, tables_of
 
 
 class ShardedEngine(Engine):
+    kind = "engine on shards"
+
     def __init__(self, driver: Driver, loop: RunLoop, is_resumable: bool) -> None:
         """`is_resumable` if the checkpoint outlives the engine: files may then come for another run."""
         super().__init__(driver.session, driver.queries)
@@ -113,8 +115,7 @@ class ShardedEngine(Engine):
         self._driver.close()
         self.session.close()
 
-    def lookup(self, cql: str, at: int | None = None) -> pa.Table:
-        """The answer of a query at once, from a synopsis that is maintained for others: any window that it covers."""
+    def _lookup(self, cql: str, at: int | None) -> pa.Table:
         return self._driver.answers.lookup(cql, at)
 
     def _side_output(self, kind: str, stream: str) -> pa.Table | None:

@@ -50,8 +50,7 @@ class ShardedQuery(Query):
             return self.aside.instant + 1
         return self._answers.watermark_of(self.plan)
 
-    def answer(self, at: int | None = None) -> pa.Table:
-        """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY."""
+    def _answer(self, at: int | None) -> pa.Table:
         instant = self.watermark - 1 if at is None else at
         if self.aside is not None and instant > self.aside.instant:
             hint = f"it has answers until {format_timestamp(self.aside.instant)}; engine.health() says why"

@@ -32,6 +32,8 @@ ROWS_A_BATCH = 1_000_000  # of a generator, unless another number is given
 class SparkEngine(ShardedEngine):
     """`windrow.connect()`."""
 
+    kind = "engine on Spark"
+
     def __init__(
         self,
         spark: SparkSession | None = None,
