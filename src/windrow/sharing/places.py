@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 
 from windrow.plan.expressions import ColumnReference, Expression, columns_of, rename_columns
 from windrow.plan.join_keys import join_keys
-from windrow.plan.nodes import Alias, Node, OutputKind, OutputStream, Union
+from windrow.plan.nodes import Alias, Node, OutputKind, OutputStream, Sort, Union, Windowed
 from windrow.plan.running_nodes import Exchange
+from windrow.sharing.rows_of_window import rows_of_window
 
 Keys = tuple[Expression, ...]
 
@@ -75,6 +76,11 @@ def moved_exactly(placed: Placed, keys: Keys) -> Placed:
     if keys in placed.place.options:
         return placed
     node = placed.node
+    if (rows := rows_of_window(node)) is not None:
+        return Placed(Windowed(Exchange(rows.node, keys, 1), rows.window), Place(1, (keys,)))
+    if isinstance(node, Sort):
+        below = moved_exactly(Placed(node.input, placed.place), keys)
+        return Placed(node.with_inputs(below.node), below.place)
     if isinstance(node, Union) and placed.place.anywhere:
         return _union_moved(node, keys)
     if names_answer(node):
@@ -98,10 +104,17 @@ def at_stage(placed: Placed, stage: int) -> Placed:
     """The same rows on the same shards, at a later stage."""
     if placed.place.stage == stage or placed.place.everywhere:
         return placed
-    if isinstance(placed.node, Exchange):
-        return Placed(replace(placed.node, stage=stage), replace(placed.place, stage=stage))
+    if (later := _arriving(placed.node, stage)) is not None:
+        return Placed(later, replace(placed.place, stage=stage))
     options = placed.place.options or (placed.columns,)
     return Placed(Exchange(placed.node, options[0], stage), Place(stage, options))
+
+
+def _arriving(node: Node, stage: int) -> Node | None:
+    """What an exchange brings, and a window of it, at another stage."""
+    if isinstance(node, Windowed) and isinstance(node.input, Exchange):
+        return node.with_inputs(replace(node.input, stage=stage))
+    return replace(node, stage=stage) if isinstance(node, Exchange) else None
 
 
 def at_same_stage(left: Placed, right: Placed) -> tuple[Placed, Placed]:

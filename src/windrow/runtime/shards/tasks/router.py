@@ -1,7 +1,7 @@
 """Stage 0, where rows are read: rows that do not fit go to a side output, the others go to the shards that need them.
 
-Whatever needs no memory is done here: selection, projection, lifetimes of time-based windows. A task tells every shard
-of every stage what its rows bring for the watermark, whether it has rows for it or not.
+What makes less of rows and needs no memory is done here: selection, projection, slices. A task tells every shard of
+every stage what its rows bring for the watermark, whether it has rows for it or not.
 """
 
 from __future__ import annotations
