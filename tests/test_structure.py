@@ -16,7 +16,7 @@ LINES, FUNCTION_LINES, METHODS, MODULES, PARAMETERS = 400, 50, 25, 20, 7
 
 # The way in, and what EXPLAIN is made of: most parameters may be left out. A loop's body that is called for every event
 # takes arrays, because one that is taken out of a tuple is counted as in use each time.
-WIDE = {"connect", "explain", "change_count"}
+WIDE = {"connect", "run", "explain", "change_count"}
 MANY = {"Engine"}  # the way in: all that people call, handed over line by line
 
 

@@ -51,13 +51,17 @@ from windrow.units import BEGINNING, format_timestamp
 
 @dataclass(frozen=True)
 class Result:
-    """What a statement gave: a sentence, and a table where there is one to show."""
+    """What a statement gave: a sentence, and a table where there is one to show.
+
+    `answer` has the rows of a SELECT as Arrow, when a runtime has answered it.
+    """
 
     statement: Statement
     message: str
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     explanation: Explanation | None = None
+    answer: Any = None
 
     def __repr__(self) -> str:
         return str(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 import subprocess
@@ -35,7 +36,7 @@ def options(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         ("", "there are no statements in {file}"),
         ("-- nothing but this\n;\n", "there are no statements in {file}"),
         (GENERATED, "there is no query in {file}"),
-        (f"{GENERATED} SHOW STREAMS", "there is no query in {file}"),
+        (f"{GENERATED} SELECT * FROM s [ROWS 1]", "{file}, line 1: rows of s are not kept for questions"),
         (f"{STREAM} TIMESTAMP BY ts; {QUERY}", "no stream in {file} has a source: nothing would come"),
         (f"{GENERATED}\n\nCREATE QUERY q AS SELECT sise FROM s;", "{file}, line 3, column 26: there is no column sise"),
         (f"{GENERATED}\nCREATE QUERI", "{file}, line 2, column 8: 'QUERI' cannot be created"),
@@ -137,3 +138,24 @@ def test_a_run_that_follows_a_folder_reads_files_as_they_come(tmp_path: Path) ->
 def test_why_nothing_moves_is_said(streams: dict[str, tuple[int, int | None]], lines: list[str]) -> None:
     told = {name: {"rows": rows, "watermark": watermark} for name, (rows, watermark) in streams.items()}
     assert waiting_lines(told) == lines
+
+
+@pytest.mark.parametrize("given", ["-e", "-"])
+def test_statements_without_a_file(windrow: Command, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What SHOW gives comes first, a SELECT is answered when all has been read."""
+    text = f"{GENERATED} {QUERY} SELECT n + 1 AS more FROM counted; SHOW QUERIES"
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    finished = windrow("run", "--local", *(["-e", text] if given == "-e" else ["-"]))
+
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.startswith("queries: 1\n")
+    assert finished.stdout.endswith("1 row\nmore\n5001\n")
+
+
+def test_answers_as_json(windrow: Command) -> None:
+    text = "CREATE TABLE t (a INT, b STRING); INSERT INTO t VALUES (1, 'x'), (2, NULL); SELECT * FROM t; SHOW TABLES"
+    finished = windrow("run", "--local", "--json", "-e", text)
+
+    lines = [json.loads(line) for line in finished.stdout.splitlines()]
+    assert lines[-1] == {"rows": [{"a": 1, "b": "x"}, {"a": 2, "b": None}]}
+    assert lines[0]["columns"] == ["table", "changes", "source"]

@@ -121,6 +121,12 @@ class QueryEntry:
     def is_on_lookup(self) -> bool:
         return self.refresh == ON_LOOKUP
 
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The columns of its answer."""
+        assert self.plan is not None, f"{self.name} has not been bound"
+        return tuple(self.plan.schema)
+
 
 Entry = StreamEntry | TableEntry | WindowEntry | QueryEntry
 KINDS: dict[str, type[Entry]] = {of.kind: of for of in (StreamEntry, TableEntry, WindowEntry, QueryEntry)}

@@ -78,7 +78,12 @@ def explain(
 
 @app.command()
 def run(
-    file: Annotated[Path, typer.Argument(help="A file of CQL statements.", show_default=False)],
+    file: Annotated[
+        Path | None, typer.Argument(help="A file of CQL statements; - reads them from the input.", show_default=False)
+    ] = None,
+    statements: Annotated[
+        str | None, typer.Option("-e", help="Statements instead of a file.", show_default=False)
+    ] = None,
     local: Annotated[bool, typer.Option("--local", help="Run in this process, without Spark.")] = False,
     master: Annotated[
         str | None, typer.Option(help="The Spark master, such as spark://host:7077; in this process if not given.")
@@ -92,17 +97,18 @@ def run(
 ) -> None:
     """Run the queries of a file until all that is there has been read, with live answers in the terminal.
 
+    What SHOW, DESCRIBE and EXPLAIN give is printed first, a SELECT without a name is answered at the end.
     With a checkpoint the same command reads what is new when it is run again.
     """
     from windrow.cli.run import RunOptions, run_local, run_on_spark  # loads the engine, as other commands need not
 
-    statements = read_statements(file)
+    given = _given(file, statements)
     options = RunOptions(None if json else Console(), follow, master, checkpoint, batch_rows)
     if not local:
-        raise typer.Exit(run_on_spark(statements, options))
+        raise typer.Exit(run_on_spark(given, options))
     if master is not None or checkpoint is not None:
         raise WindrowError("--master and --checkpoint are for runs on Spark", "leave out --local, or both of them")
-    raise typer.Exit(run_local(statements, options))
+    raise typer.Exit(run_local(given, options))
 
 
 @app.command()
@@ -174,7 +180,7 @@ def _given(file: Path | None, statements: str | None) -> StatementFile:
     if file is not None and statements is None:
         return read_statements(file)
     if file is not None or statements is None:
-        raise WindrowError("give a file, or statements after -e", "windrow explain examples/traffic.cql")
+        raise WindrowError("give a file, or statements after -e", "such as examples/traffic.cql")
     return StatementFile("", statements)
 
 

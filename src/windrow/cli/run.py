@@ -20,9 +20,10 @@ from windrow.catalog import StreamEntry
 from windrow.cli.failing import failing_lines
 from windrow.cli.interrupts import INTERRUPTED, INTERRUPTS
 from windrow.cli.questions import questions
-from windrow.cli.statement_file import StatementFile
+from windrow.cli.statement_file import ASKING, StatementFile
 from windrow.clock import monotonic
 from windrow.connect import connect
+from windrow.cql import Ask
 from windrow.errors import WindrowError
 from windrow.units import FOREVER, format_size, format_timestamp
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from windrow.runtime.health import Failing
     from windrow.runtime.query import Query
     from windrow.runtime.spark import SparkEngine
+    from windrow.session import Result
 
 _SHOWN_ROWS = 8
 _FRAME = 5  # lines of a table that are not rows
@@ -50,19 +52,19 @@ def run_local(file: StatementFile, options: RunOptions) -> int:
     """Run the statements in this process until all that is there has been read; the exit code."""
     _warn(file.check(is_resumed=False))
     with connect(local=True) as engine, INTERRUPTS.running(), file.named():
-        engine.sql(file.text)
-        return _run(engine, questions(file.text), options, _LOCAL)
+        results = list(engine.execute(file.text))
+        return _run_and_answer(engine, file, results, options, _LOCAL)
 
 
 def run_on_spark(file: StatementFile, options: RunOptions) -> int:
     """The same on Spark; the checkpoint of an earlier run is resumed."""
     _warn(file.check(is_resumed=options.checkpoint is not None and _may_exist(options.checkpoint)))
     with _on_spark(options) as engine, INTERRUPTS.running(), file.named():
-        engine.resume(file.text)
-        if not engine.queries:
-            raise WindrowError(f"there is no query in {file.name}, nor in the checkpoint", "write CREATE QUERY name AS")
+        results = engine.resume(file.text)
+        if not engine.queries and not any(isinstance(result.statement, ASKING) for result in results):
+            raise WindrowError(f"there is no query in {file.what}, nor in the checkpoint", "write CREATE QUERY name AS")
         engine.end_streams_without_source()
-        return _run(engine, questions(file.text), options, _SCRATCH if options.checkpoint is None else _KEPT)
+        return _run_and_answer(engine, file, results, options, _SCRATCH if options.checkpoint is None else _KEPT)
 
 
 def retry_on_spark(checkpoint: str, stream: str | None, options: RunOptions) -> int:
@@ -120,6 +122,31 @@ def _may_exist(checkpoint: str) -> bool:
 def _warn(told: Sequence[str]) -> None:
     for line in told:
         Console(stderr=True, highlight=False).print(f"warning: {line}", style="yellow", markup=False, soft_wrap=True)
+
+
+def _run_and_answer(
+    engine: Engine, file: StatementFile, results: Sequence[Result], options: RunOptions, next_time: _NextTime
+) -> int:
+    """Print what statements gave, run, then answer what was asked: the exit code."""
+    for result in results:
+        if isinstance(result.statement, ASKING) and not isinstance(result.statement, Ask):
+            _print_result(result, options.console)
+    code = _run(engine, questions(file.text), options, next_time) if engine.queries else 0
+    for result in results:
+        if isinstance(result.statement, Ask):
+            _print_result(engine.answered(result), options.console)
+    return code
+
+
+def _print_result(result: Result, console: Console | None) -> None:
+    if console is not None:
+        console.print(str(result), highlight=False, markup=False, soft_wrap=True)
+    elif result.answer is not None:
+        print(json.dumps({"rows": result.answer.to_pylist()}, default=str), flush=True)
+    elif result.columns:
+        print(json.dumps({"columns": result.columns, "rows": result.rows}), flush=True)
+    else:
+        print(json.dumps({"message": result.message}), flush=True)
 
 
 def _run(engine: Engine, asked: Mapping[str, str], options: RunOptions, next_time: _NextTime) -> int:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from sqlglot import exp
 
 from windrow.catalog import Catalog
-from windrow.cql.binder import bind_statement
+from windrow.cql.binder import bind_query, bind_statement
 from windrow.cql.dialect import read
-from windrow.cql.statements import Ask, Statement
+from windrow.cql.statements import Statement
 from windrow.cql.syntax import span_of
 from windrow.errors import CqlError, CqlMeaningError, Span
 from windrow.plan.nodes import Node
+
+Bound = TypeVar("Bound")
 
 
 def statements(text: str, catalog: Catalog) -> Iterator[Statement]:
@@ -21,13 +26,7 @@ def statements(text: str, catalog: Catalog) -> Iterator[Statement]:
 def placed_statements(text: str, catalog: Catalog) -> Iterator[tuple[Statement, int]]:
     """The same, each with the line that it begins in."""
     for tree in read(text):
-        try:
-            yield bind_statement(tree, catalog), _line(text, span_of(tree))
-        except CqlError as error:
-            raise error.locate(text) from None
-        except RecursionError:
-            hint = "split it with WITH or CREATE WINDOW"
-            raise CqlMeaningError("this is nested too deeply", span_of(tree), hint).locate(text) from None
+        yield _bound(bind_statement, tree, text, catalog), _line(text, span_of(tree))
 
 
 def _line(text: str, span: Span | None) -> int:
@@ -36,7 +35,18 @@ def _line(text: str, span: Span | None) -> int:
 
 def compile_query(text: str, catalog: Catalog) -> Node:
     """The plan of a text that is one query."""
-    bound = list(statements(text, catalog))
-    if len(bound) != 1 or not isinstance(bound[0], Ask):
+    trees = read(text)
+    plan = _bound(bind_query, trees[0], text, catalog) if len(trees) == 1 else None
+    if plan is None:
         raise CqlMeaningError("one SELECT is expected here", Span(0, len(text)), "write one query").locate(text)
-    return bound[0].plan
+    return plan
+
+
+def _bound(bind: Callable[[exp.Expr, Catalog], Bound], tree: exp.Expr, text: str, catalog: Catalog) -> Bound:
+    try:
+        return bind(tree, catalog)
+    except CqlError as error:
+        raise error.locate(text) from None
+    except RecursionError:
+        hint = "split it with WITH or CREATE WINDOW"
+        raise CqlMeaningError("this is nested too deeply", span_of(tree), hint).locate(text) from None

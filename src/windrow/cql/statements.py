@@ -80,7 +80,7 @@ class ResumeQuery:
 
 @dataclass(frozen=True)
 class Ask:
-    """A query without a name."""
+    """A query without a name: over tables and answers that are kept it is answered once, as they are."""
 
     plan: Node
 

@@ -15,6 +15,7 @@ from windrow.errors import AggregateError, WindrowError
 from windrow.plan.printer import identifier
 from windrow.runtime.health import Failing
 from windrow.runtime.query import Query, instant_of
+from windrow.runtime.questions import answered
 from windrow.session import Result, Session
 from windrow.types import Type
 from windrow.units import Instant
@@ -43,9 +44,28 @@ class Engine(ABC):
         self.session = session
         self._by_name = queries
 
-    @abstractmethod
     def sql(self, text: str) -> list[Result]:
-        """Run statements; queries, streams and table changes take effect with the next step, or micro-batch."""
+        """Run statements; queries, streams and table changes take effect with the next step, or micro-batch.
+
+        A SELECT without a name is answered at once, from tables and from the answers of queries.
+        """
+        return [self.answered(result) for result in self.execute(text)]
+
+    @abstractmethod
+    def execute(self, text: str) -> Iterator[Result]:
+        """Run statements one after the other, each when its result is asked for; none is answered yet."""
+
+    def answered(self, result: Result) -> Result:
+        """With the rows of a SELECT as they are now; any other result as it is."""
+        return answered(result, self.session.optimized, self._present)
+
+    def _present(self, name: str) -> pa.Table:
+        """The rows of a table, or of the answer of a query."""
+        return self[name].latest_answer() if name in self else self._table(name.lower())
+
+    @abstractmethod
+    def _table(self, name: str) -> pa.Table:
+        """The rows of a table as they are now, with the changes that were stated."""
 
     def query(self, cql: str, name: str | None = None) -> Query:
         """Keep the answer of a query up to date from the next step, or micro-batch, on."""

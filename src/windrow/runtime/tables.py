@@ -87,6 +87,13 @@ class TableStore:
         """The rows as of the last change that has taken effect, as tuples that never end."""
         return self._rows
 
+    def present(self, waiting: Sequence[TableChange], logged: int) -> pa.Table:
+        """The rows with statements that are still to take effect, at the time they will be logged with."""
+        store = self._copied() if waiting else self
+        for change in waiting:
+            store.apply(change, logged)
+        return rows_to_arrow(store._rows, self._names)
+
     def contents_before(self, time: int) -> Batch:
         """The rows as they were just before a time that somebody may still be at."""
         early = self._changelog.slice(0, self._cut(time))
@@ -140,8 +147,9 @@ class TableStore:
 
     def _at_the_end(self) -> TableStore:
         """As it will be for who does not wait for changes that may still come."""
-        if not self._pending:
-            return self
+        return self._copied() if self._pending else self
+
+    def _copied(self) -> TableStore:
         store = copy(self)
         store._pending, store._used_keys = list(self._pending), deepcopy(self._used_keys)
         store.rejected, store.refused = SideOutput(), []

@@ -33,10 +33,14 @@ from windrow.plan.windows import Range, Rows, Window
 
 
 class QueryBinder:
-    """Binds one query with everything in it; `uses` collects the names it reads."""
+    """Binds one query with everything in it; `uses` collects the names it reads.
 
-    def __init__(self, catalog: Catalog) -> None:
+    `over_kept` reads the answers of queries by their names, as tables; else a name stands for the query's text.
+    """
+
+    def __init__(self, catalog: Catalog, over_kept: bool = False) -> None:
         self.catalog = catalog
+        self.over_kept = over_kept
         self.uses: list[str] = []
         self._common: list[dict[str, Node]] = []
         self._aliases = 0

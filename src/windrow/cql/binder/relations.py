@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import exp
 
-from windrow.catalog import Entry, StreamEntry, TableEntry, fields_of
+from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry, fields_of
 from windrow.cql.binder.expressions import ExpressionBinder
 from windrow.cql.binder.scope import RelationScope, Scope, ScopeColumn
 from windrow.cql.binder.windows import bind_window
@@ -44,7 +44,7 @@ class FromBinder:
         visible = alias.name if alias else node.this.name if named else self._queries.fresh_alias()
         name = self._free_alias(visible)
         windowed = node.args.get("window") is not None
-        plan = self._named(node.this, name) if named else self._subquery(node.this, name, windowed)
+        plan = self._named(node.this, name, windowed) if named else self._subquery(node.this, name, windowed)
         if windowed:
             plan = bind_window(self._catalog, plan, visible, node.args["window"], self._internal)
         self.scope.add(RelationScope.of(visible, plan), span_of(node))
@@ -62,7 +62,7 @@ class FromBinder:
         """Windows below a windowed sub-query decide for themselves whether they are internal."""
         return aliased(self._queries.nested(query, internal=self._internal and not windowed), name)
 
-    def _named(self, identifier: exp.Identifier, alias: str) -> Node:
+    def _named(self, identifier: exp.Identifier, alias: str, windowed: bool) -> Node:
         common = self._queries.common(identifier.name)
         if common is not None:
             return aliased(common, alias)
@@ -73,6 +73,8 @@ class FromBinder:
             message = f"there is no stream, table, window or query {identifier.name}"
             raise CqlNameError(message, span_of(identifier), hint)
         self._queries.uses.append(entry.name)
+        if self._queries.over_kept and not windowed and isinstance(entry, QueryEntry | TableEntry):
+            return _kept(entry, alias)
         return self._entry(entry, alias)
 
     def _entry(self, entry: Entry, alias: str) -> Node:
@@ -131,6 +133,12 @@ class FromBinder:
         others = [column for column in self.scope.columns[first.column :] if column.name.lower() not in merged]
         self.scope.columns[first.column :] = [*merged.values(), *others]
         return conjunction(equalities)
+
+
+def _kept(entry: QueryEntry | TableEntry, alias: str) -> Node:
+    """What a name holds at present, whatever it means for rows to come."""
+    fields = fields_of(entry) if isinstance(entry, TableEntry) else entry.fields
+    return Table(entry.name, entry.name if alias.lower() == entry.name.lower() else alias, fields)
 
 
 class _Place(NamedTuple):

@@ -35,7 +35,7 @@ from windrow.plan.analysis.join_lookups import form_of
 from windrow.plan.analysis.lookups import Refusal
 from windrow.plan.analysis.refreshes import slides_below
 from windrow.plan.expressions import ColumnReference, Literal, Value
-from windrow.plan.nodes import Node
+from windrow.plan.nodes import Node, Stream
 from windrow.plan.printer import query_text
 from windrow.types import INTERVAL, TIMESTAMP
 from windrow.units import MAX_DURATION, Duration
@@ -47,7 +47,19 @@ def bind_statement(tree: exp.Expr, catalog: Catalog) -> Statement:
     bind = _BINDERS.get(type(tree))
     if bind is not None:
         return bind(tree, catalog)
-    return Ask(QueryBinder(catalog).bind(tree))
+    return _ask(tree, catalog)
+
+
+def _ask(tree: exp.Expr, catalog: Catalog) -> Statement:
+    """Over what is kept; where something else is read, as the query would be if it had a name."""
+    plan = QueryBinder(catalog, over_kept=True).bind(tree)
+    reads_streams = any(isinstance(node, Stream) for node in plan.walk())
+    return Ask(QueryBinder(catalog).bind(tree) if reads_streams else plan)
+
+
+def bind_query(tree: exp.Expr, catalog: Catalog) -> Node | None:
+    """The plan of a query that is kept up to date; None for a statement of another kind."""
+    return None if type(tree) in _BINDERS else QueryBinder(catalog).bind(tree)
 
 
 def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:

@@ -53,14 +53,16 @@ class LocalEngine(Engine):
         for entry in session.catalog.everything():
             self._start(entry)
 
-    def sql(self, text: str) -> list[Result]:
+    def execute(self, text: str) -> Iterator[Result]:
         """Run statements; queries and streams start with the next step."""
-        results = []
         with self._inputs.lock:
             for result in self.session.run(text):
                 self._apply(result)
-                results.append(result)
-        return results
+                yield result
+
+    def _table(self, name: str) -> pa.Table:
+        with self._inputs.lock:
+            return self._inputs.tables.present(name, self._inputs.progress, self._running.readers())
 
     def stream(self, name: str, data: Any, timestamp: str, slack: str | None = None) -> None:
         """Make a stream of rows that Python holds: Arrow, pandas, or an iterable of dictionaries."""

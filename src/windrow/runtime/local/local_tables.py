@@ -49,6 +49,11 @@ class LocalTables:
             self._stores[change.table.lower()].apply(change, progress.tables[change.table.lower()])
         self._changes.clear()
 
+    def present(self, name: str, progress: Progress, readers: Collection[Reader]) -> pa.Table:
+        """The rows of a table, with what has been stated and waits for the next step."""
+        waiting = [change for change in self._changes if change.table.lower() == name]
+        return self._stores[name].present(waiting, progress.with_tables([name], readers).tables[name])
+
     def rows(self, source: PhysicalNode, segment: Segment | None) -> Batch:
         """What a source that is fed from a table gives in a segment."""
         assert isinstance(source.plan, Table) and source.source is not None, source

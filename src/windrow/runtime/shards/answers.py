@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary
+from windrow.catalog import TableEntry
 from windrow.errors import WindrowError
 from windrow.plan.analysis.relations import streams_of
 from windrow.plan.nodes import Node
@@ -20,25 +21,37 @@ from windrow.runtime.modes import Mode
 from windrow.runtime.shards.batch_loop import BatchLoop
 from windrow.runtime.shards.batch_spec import ShardVersion
 from windrow.runtime.shards.feeding.emitted_log import EmittedLog, Emitting
+from windrow.runtime.shards.own_tables import at_its_place
 from windrow.runtime.shards.plan_versions import PlanVersions
 from windrow.runtime.shards.running_plan import RunningQuery
 from windrow.runtime.shards.shard_synopses import ShardSynopses
+from windrow.runtime.shards.statement_log import StatementLog, changes_of_tables, tables_created
 from windrow.runtime.shards.storage.checkpoint import Checkpoint
 from windrow.runtime.shards.storage.shard_state import read_answer, read_table
+from windrow.runtime.tables import TableStore
 from windrow.session import Session
 from windrow.sharing.lookups import covered, synopsis_below
 from windrow.sharing.shared_with import shares
 from windrow.sharing.starting import PreparedQuery
+from windrow.sources.connectors import source_of
 from windrow.types import Type
-from windrow.units import FOREVER
+from windrow.units import BEGINNING, FOREVER
 
 
 class Answers:
-    def __init__(self, session: Session, checkpoint: Checkpoint, plans: PlanVersions, batches: BatchLoop) -> None:
+    def __init__(
+        self,
+        session: Session,
+        checkpoint: Checkpoint,
+        plans: PlanVersions,
+        batches: BatchLoop,
+        statements: StatementLog,
+    ) -> None:
         self._session = session
         self._checkpoint = checkpoint
         self._plans = plans
         self._batches = batches
+        self._statements = statements
         self.log = EmittedLog(checkpoint)
         self._synopses = ShardSynopses(checkpoint.folder)
         self._asking = threading.Lock()  # asking may put a synopsis in another order, or read it again
@@ -68,10 +81,32 @@ class Answers:
             return []
         return [version for (stage, _), version in last.versions.items() if stage == running.stage]
 
-    def rejected_of_table(self, name: str) -> pa.Table | None:
-        """Rows of a table's source that could not be taken; every shard has all of the table."""
+    def table(self, name: str) -> pa.Table:
+        """The rows of a table, by its name in lower case, as of the last commit and with what was stated since."""
+        entry = self._session.catalog.get(name)
+        assert isinstance(entry, TableEntry), entry
+        waiting = self._statements.after(0 if self._batches.last is None else self._batches.last.statements)
+        changes = [change for change in changes_of_tables(waiting) if change.table.lower() == name]
+        store = None if name in tables_created(waiting) else self._stored_table(name)
+        store = self._loaded(entry) if store is None else store
+        return store.present(changes, self._batches.progress.tables.get(name, BEGINNING))
+
+    def _loaded(self, entry: TableEntry) -> TableStore:
+        """A table that no micro-batch has loaded yet."""
+        store = TableStore(entry, Dictionary())
+        if entry.connector is not None:
+            source = source_of(at_its_place(entry.connector, self._checkpoint.folder), entry.columns)
+            store.load(source, BEGINNING)
+        return store
+
+    def _stored_table(self, name: str) -> TableStore | None:
+        """A table as of the last commit: every shard has all of it; None when no batch has seen it yet."""
         versions = {} if self._batches.last is None else self._batches.last.versions
-        store = read_table(self._checkpoint.folder, versions[min(versions)], name.lower()) if versions else None
+        return read_table(self._checkpoint.folder, versions[min(versions)], name.lower()) if versions else None
+
+    def rejected_of_table(self, name: str) -> pa.Table | None:
+        """Rows of a table's source that could not be taken."""
+        store = self._stored_table(name)
         return None if store is None else store.rejected.table()
 
     def start_of(self, query: str) -> int | None:

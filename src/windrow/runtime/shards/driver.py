@@ -6,6 +6,7 @@ Nothing here knows Spark. Who runs the batches is a `Host`; what they compute is
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -97,7 +98,7 @@ class Driver:
         self.aside = AsideQueries(self.checkpoint, self.plans, self.publishing, self.queries, self._record, clock)
         self.batches.aside = self.aside
         self.batches.reports.missed = self.publishing.missed
-        self.answers = Answers(self.session, self.checkpoint, self.plans, self.batches)
+        self.answers = Answers(self.session, self.checkpoint, self.plans, self.batches, self.statements)
         self._resume()
 
     def close(self) -> None:
@@ -125,14 +126,12 @@ class Driver:
         runs = query in self.queries and query not in self.plans.aside
         return self.answers.as_it_runs(query, self.queries[query].plan) if runs else None
 
-    def sql(self, text: str) -> list[Result]:
+    def sql(self, text: str) -> Iterator[Result]:
         """Run statements; queries, streams and table changes take effect with the next micro-batch."""
-        results = []
         with self.lock:
             for result in self.session.run(text):
                 self._record(result.statement)
-                results.append(result)
-        return results
+                yield result
 
     def resume(self, text: str) -> list[Result]:
         """Run the statements of a text, except those that the checkpoint has from an earlier run.

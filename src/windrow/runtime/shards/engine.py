@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -27,13 +27,17 @@ class ShardedEngine(Engine):
         self._driver, self._loop = driver, loop
         self._is_resumable = is_resumable
 
-    def sql(self, text: str) -> list[Result]:
+    def execute(self, text: str) -> Iterator[Result]:
         """Run statements; queries, streams and table changes take effect with the next micro-batch."""
         self._loop.check()
         try:
-            return self._driver.sql(text)
+            yield from self._driver.sql(text)
         finally:
             self._loop.wake()
+
+    def _table(self, name: str) -> pa.Table:
+        with self._driver.lock:
+            return self._driver.answers.table(name)
 
     def resume(self, text: str) -> list[Result]:
         """Run the statements of a text, except those that the checkpoint has from an earlier run.

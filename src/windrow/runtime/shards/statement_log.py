@@ -95,6 +95,10 @@ class StatementLog:
         self.taken = until
         return new, {statement.entry.name.lower() for statement in after if isinstance(statement, Create)}
 
+    def after(self, number: int) -> list[LoggedStatement]:
+        """Those with larger numbers, in order."""
+        return [statement for place, statement in self._statements.items() if place > number]
+
     def last_to_take(self, running: Collection[str]) -> int:
         """So far all of them can take effect in one batch."""
         for number, statement in self._statements.items():
@@ -155,7 +159,7 @@ class StatementLog:
     def new_in(self, text: str, catalog: Catalog, has_ended: bool) -> Iterator[Statement]:
         """The statements of a text that no earlier run has recorded; they may read what is in the catalog.
 
-        RESUME QUERY is one in every run: whether it is to be done depends on the query.
+        RESUME QUERY is one in every run: whether it is to be done depends on the query. So is what only asks.
 
         The caller carries out each of them before it asks for the next. A name that is known as something else is
         refused.
@@ -163,9 +167,8 @@ class StatementLog:
         recorded = [digest for digest, number in self._checkpoint.resumed() if number <= self.last]
         names = ResumedCatalog(catalog)
         for statement in statements(text, names):
-            if isinstance(statement, ResumeQuery):
-                yield statement
             if not isinstance(statement, Create | Alter | Drop | TableChange | Set):
+                yield statement
                 continue
             digest, is_known = _digest(statement), isinstance(statement, Create) and self._knows(statement.entry, names)
             if isinstance(statement, Create):
