@@ -12,12 +12,23 @@ from typing import Any
 from benchmarks.runner import Report, measuring
 
 ROWS = 10  # a micro-batch
-SIDES = {"windrow": 1, "windrow, 10 queries": 10, "windrow, 100 queries": 100, "empty": 1, "native": 1}
+MANY = 1_000  # periodic queries
+SIDES = {  # what a process runs, and how many queries
+    "windrow": ("windrow", 1),
+    "windrow, 10 queries": ("windrow", 10),
+    "windrow, 100 queries": ("windrow", 100),
+    f"windrow, {MANY} periodic queries": ("periodic", MANY),
+    "empty": ("empty", 1),
+    "native": ("native", 1),
+}
 
 
 def run(quick: bool) -> Report:
     batches, processes = (20, 1) if quick else (60, 3)
-    seen = {side: _measured(side, batches, processes) for side in SIDES}
+    seen = {}
+    for side, (_, queries) in SIDES.items():
+        is_long = queries == MANY
+        seen[side] = _measured(side, batches // 3 if is_long else batches, 1 if is_long else processes)
     params = {"rows": ROWS, "batches": batches, "processes": processes, "quick": quick}
     return Report("small", params, [{"side": side, **found} for side, found in seen.items()], _ratios(seen))
 
@@ -29,8 +40,7 @@ def _measured(side: str, batches: int, processes: int) -> dict[str, float]:
         sys.executable,
         "-m",
         "benchmarks.on_spark.small_process",
-        side.partition(",")[0],
-        str(SIDES[side]),
+        *map(str, SIDES[side]),
         str(batches),
     ]
     runs = [_one(command) for _ in range(processes)]
@@ -38,7 +48,7 @@ def _measured(side: str, batches: int, processes: int) -> dict[str, float]:
 
 
 def _one(command: Sequence[str]) -> dict[str, float]:
-    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    finished = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)  # what goes wrong is shown
     found: dict[str, float] = json.loads(finished.stdout.splitlines()[-1])
     return found
 
@@ -53,4 +63,5 @@ def _ratios(seen: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
         "cpu_over_native": ours["cpu"] / native["cpu"],
         "memory_over_native": ours["memory"] / native["memory"],
         "warm_100_queries_over_1": seen["windrow, 100 queries"]["warm"] / ours["warm"],
+        "warm_1000_periodic_over_1": seen[f"windrow, {MANY} periodic queries"]["warm"] / ours["warm"],
     }

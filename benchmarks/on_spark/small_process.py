@@ -1,44 +1,55 @@
 """One process of the benchmark `small`: a side from its start to a warm micro-batch; its times as a line of JSON.
 
-    python -m benchmarks.on_spark.small_process windrow|empty|native QUERIES BATCHES
+    python -m benchmarks.on_spark.small_process windrow|periodic|empty|native QUERIES BATCHES
 
 `first_answer` is from the start of the process, `cpu` and `memory` are of all its processes at that moment.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 SECOND = 1_000_000
+Batches = Generator[None, None, None]  # every `next` is one; it ends when it is closed
 
 
 def main(side: str, queries: int, batches: int) -> None:
-    batch = SIDES[side](queries)
-    next(batch)
-    first = time.time() - _begun()
-    cpu, memory = _used()
-    taken = [_timed(batch) for _ in range(batches)]
+    with closing(SIDES[side](queries)) as batch:  # not at the end of the interpreter, where Spark waits for its threads
+        next(batch)
+        first = time.time() - _begun()
+        cpu, memory = _used()
+        taken = [_timed(batch) for _ in range(batches)]
     found = {"first_answer": first, "second": taken[0], "warm": median(taken[len(taken) // 2 :])}
     print(json.dumps({**found, "cpu": cpu, "memory": memory}), flush=True)
-    del batch  # which ends it
 
 
-def windrow(queries: int) -> Iterator[None]:
+def windrow(queries: int) -> Batches:
     """Rows are pushed; every query counts them by key over a window of its own."""
+    return _answered([f"[RANGE {number + 1} MINUTES]" for number in range(queries)])
+
+
+def periodic(queries: int) -> Batches:
+    """The same for windows that are refreshed every 10 to 60 seconds; a micro-batch is 10 seconds of time."""
+    slides = itertools.cycle((10, 20, 30, 60))
+    return _answered([f"[RANGE {number + 1} MINUTES SLIDE {next(slides)} SECONDS]" for number in range(queries)])
+
+
+def _answered(windows: Sequence[str]) -> Batches:
     import windrow
 
     with windrow.connect() as engine:
         engine.sql("CREATE STREAM s (ts TIMESTAMP, k BIGINT) TIMESTAMP BY ts")
-        for number in range(queries):
-            window = f"[RANGE {number + 1} MINUTES]"
+        for number, window in enumerate(windows):
             engine.sql(f"CREATE QUERY q{number} AS SELECT k, COUNT(*) AS n FROM s {window} GROUP BY k")
         for rows in _batches():
             engine.push("s", rows)
@@ -47,12 +58,12 @@ def windrow(queries: int) -> Iterator[None]:
             yield
 
 
-def empty(_: int) -> Iterator[None]:
+def empty(_: int) -> Batches:
     """What Spark takes for nothing: `foreachBatch` with a function that does nothing, Spark's defaults."""
     return _followed(lambda rows: rows.writeStream.foreachBatch(lambda frame, number: None))
 
 
-def native(_: int) -> Iterator[None]:
+def native(_: int) -> Batches:
     """Spark's own count of each key, with as many partitions as cores: its 200 would be 200 tasks for ten rows."""
     return _followed(
         lambda rows: (
@@ -64,7 +75,7 @@ def native(_: int) -> Iterator[None]:
     )
 
 
-def _followed(written: Callable[[Any], Any]) -> Iterator[None]:
+def _followed(written: Callable[[Any], Any]) -> Batches:
     """Every micro-batch is a file, and is over when Spark has committed it."""
     import pyarrow.parquet
     from pyspark.sql import SparkSession
@@ -113,16 +124,14 @@ def _begun() -> float:
 
 def _used() -> tuple[float, float]:
     """Processor seconds and megabytes (what processes share counted once) of this process and all below it."""
-    parents = {}
+    stats = {}
     for process in (path.name for path in Path("/proc").iterdir() if path.name.isdigit()):
-        try:
-            parents[process] = _stat(process)[1]
-        except OSError:
-            continue
+        with suppress(OSError):  # it has ended meanwhile
+            stats[process] = _stat(process)
     found = {str(os.getpid())}
-    while below := {process for process, parent in parents.items() if parent in found} - found:
+    while below := {process for process, stat in stats.items() if stat[1] in found} - found:
         found |= below
-    cpu = sum(sum(map(int, _stat(process)[11:15])) for process in found) / os.sysconf("SC_CLK_TCK")
+    cpu = sum(sum(map(int, stats[process][11:15])) for process in found) / os.sysconf("SC_CLK_TCK")
     return cpu, sum(map(_megabytes, found))
 
 
@@ -131,11 +140,19 @@ def _stat(process: str) -> list[str]:
 
 
 def _megabytes(process: str) -> float:
-    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    except OSError:  # it has ended
+        return 0.0
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
-SIDES: dict[str, Callable[[int], Iterator[None]]] = {"windrow": windrow, "empty": empty, "native": native}
+SIDES: dict[str, Callable[[int], Batches]] = {
+    "windrow": windrow,
+    "periodic": periodic,
+    "empty": empty,
+    "native": native,
+}
 
 if __name__ == "__main__":
     main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -2,8 +2,8 @@
 
 Rows are numbered as they come, and lie in arrays in this order: new ones are put behind the last, and sliding on moves
 the number of the oldest that is kept; the middle is never touched. When the arrays are full, the rows that are left
-move to the front, or the arrays get longer. A basic window is a stretch of some thousand rows: it is written once, and
-left out when its last row has gone.
+move to the front, or the arrays get longer; many rows also move before memory is touched that has not been used yet.
+A basic window is a stretch of some thousand rows: it is written once, and left out when its last row has gone.
 
 Invariant: read from the front, the ends never decrease, and nothing is taken back. Everything costs a constant a row.
 """
@@ -19,16 +19,17 @@ import numpy as np
 from windrow.batch.arrays import Int64s, grown, ones
 from windrow.batch.batch import Batch
 from windrow.batch.compiled import compiled
-from windrow.state.chains import EXP, KEY, TS, Chains, Probe, ProbedPairs, link_in_order, overlapping
+from windrow.state.chains import EXP, KEY, NEXT, TS, Chains, Probe, ProbedPairs, link_in_order, overlapping
 from windrow.state.snapshot import Piece, Snapshot
-from windrow.state.stored_columns import StoredColumns
+from windrow.state.stored_columns import StoredColumns, move_to_front
 from windrow.state.structure import KeyedRows, Matches
 
 _SMALLEST = 64
 _BASIC_WINDOW = 4096  # rows after which the next insert begins a new one
+_MANY = 1 << 17  # rows that are worth some copying, for the memory they take
 _CLOCK = "clock"
 _NEVER = 2**63 - 1
-_FIELDS = 4  # of a row, see `chains`
+_FIELDS = 3  # of a row, see `chains`; one more from the first probe on
 
 
 class FifoOfBasicWindows:
@@ -45,6 +46,7 @@ class FifoOfBasicWindows:
         self._forgotten = 0  # rows that left before their ends and still have a number
         self._changes = 0
         self._heads: Int64s | None = None  # from the first probe on
+        self._touched = 0  # places of the arrays that have ever been used
 
     def __len__(self) -> int:
         return self._next - self._oldest - self._forgotten
@@ -145,6 +147,8 @@ class FifoOfBasicWindows:
     def _overlapping(self, keys: Int64s, ts: Int64s, exp: Int64s) -> ProbedPairs:
         if self._heads is None:
             self._heads = np.zeros(_SMALLEST, np.int64)
+            if self._rows.shape[1] == _FIELDS:
+                self._rows = _with_links(self._rows, self._next - self._base)
             self._link(self._oldest)
         chains = Chains(self._heads, self._rows, self._base, self._oldest)
         return overlapping(Probe(keys, ts, exp), chains)
@@ -172,16 +176,19 @@ class FifoOfBasicWindows:
             self._link(before)
 
     def _make_room(self, count: int) -> None:
-        """Rows move to the front when at least as many have left; else the arrays get longer."""
+        """Rows move to the front when at least as many have left, many when a quarter has; else the arrays get longer.
+
+        Moving a row is cheap beside all else that is done for it; memory of rows that have left is good for nothing.
+        """
         first, last = self._oldest - self._base, self._next - self._base
-        if last + count <= len(self._rows):
-            return
-        if first >= last - first + count:
-            self._rows[: last - first] = self._rows[first:last]
-            self._columns.move_to_front(first, last)
-            self._base = self._oldest
-        else:
-            self._rows = grown(self._rows, last + count)
+        kept, needed = last - first, last + count
+        if needed > (self._touched if kept >= _MANY else len(self._rows)):
+            if first >= kept + count or (kept >= _MANY and 4 * first >= kept):
+                move_to_front(self._rows, first, last)
+                self._columns.move_to_front(first, last)
+                self._base, needed = self._oldest, kept + count
+            self._rows = grown(self._rows, needed)
+        self._touched = max(self._touched, needed)
 
     def _link(self, first: int) -> None:
         """Rows from a number on, before those of their keys."""
@@ -200,6 +207,13 @@ class FifoOfBasicWindows:
     def _at(self, places: Int64s) -> KeyedRows:
         ts, exp, keys = (self._rows[places, field] for field in (TS, EXP, KEY))
         return KeyedRows(keys, Batch(self._columns.take(places), ts, exp, ones(len(places))))
+
+
+def _with_links(rows: Int64s, used: int) -> Int64s:
+    """Rows at the first places that are used, with room for links."""
+    wider = np.zeros((len(rows), NEXT + 1), np.int64)
+    wider[:used, :_FIELDS] = rows[:used]
+    return wider
 
 
 @compiled

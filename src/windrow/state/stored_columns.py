@@ -33,11 +33,18 @@ class StoredColumns:
         return tuple(stored.column.take(places) for stored in self._columns or ())
 
     def move_to_front(self, start: int, end: int) -> None:
-        """What is at places [start, end) goes to the first places, of which there are as many before `start`."""
+        """What is at places [start, end) goes to the first places."""
         for stored in self._columns or ():
-            stored.values[: end - start] = stored.values[start:end]
+            move_to_front(stored.values, start, end)
             if stored.valid is not None:
-                stored.valid[: end - start] = stored.valid[start:end]
+                move_to_front(stored.valid, start, end)
+
+
+def move_to_front(array: Array, start: int, end: int) -> None:
+    """What is at places [start, end) goes to the first places, by stretches that do not overlap with where they go."""
+    for place in range(start, end, start):
+        stretch = array[place : min(place + start, end)]
+        array[place - start : place - start + len(stretch)] = stretch
 
 
 @dataclass

@@ -240,7 +240,7 @@ class BatchLoop:
             before = self._statements.taken
             try:
                 new, later = self._statements.take(self._plans.current.streams)
-                self._plans.advance(self.progress, self._is_fed, later)
+                self._plans.advance(self.progress, self._is_fed, later, has_statements=bool(new))
                 again = rejected_reads(self._checkpoint, new)
                 content, folder = self._plans.content, self._checkpoint.folder.synced_here()
             except BaseException:

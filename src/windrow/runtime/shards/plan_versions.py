@@ -34,6 +34,7 @@ class PlanVersions:
         self.aside: dict[str, SetAside] = {}
         self.current = RunningPlan(0, shards, {}, {}, ())
         self._content: tuple[object, bytes] = (None, b"")
+        self._is_settled = False  # whether all queries are in the current version that are to be
 
     @property
     def content(self) -> bytes:
@@ -54,7 +55,7 @@ class PlanVersions:
     def resume(self, version: int) -> None:
         """Go on with a version that was written before."""
         if version != self.current.version:
-            self.current = self._checkpoint.plan(version)
+            self.current, self._is_settled = self._checkpoint.plan(version), False
 
     def create(self, query: str, statement: int) -> None:
         """A query runs from the next version on, under the number of the statement that created it."""
@@ -75,6 +76,7 @@ class PlanVersions:
 
     def leave_out(self, queries: Collection[str]) -> None:
         """Make and write a version that is the current one without some queries, by their keys."""
+        self._is_settled = False
         left = tuple(query for query in self.current.queries if query.key not in queries)
         self.current = self._checkpoint.log_plan(replace(self.current, queries=left))
 
@@ -90,15 +92,14 @@ class PlanVersions:
 
     def running(self, query: str) -> RunningQuery | None:
         """A query of the current version."""
-        return next((running for running in self.current.queries if running.name.lower() == query.lower()), None)
+        return self.current.by_name.get(query.lower())
 
     def planned(self, query: str, progress: Progress) -> RunningQuery:
         """A query as it runs, or as it will from the next version on."""
         entry = self._session.catalog.get(query)
         assert isinstance(entry, QueryEntry)
         number = self._created[query.lower()]
-        running = next((known for known in self.current.queries if known.statement == number), None)
-        return running or self.plan(entry, number, progress)
+        return self.current.by_statement.get(number) or self.plan(entry, number, progress)
 
     def plan(self, entry: QueryEntry, number: int, progress: Progress) -> RunningQuery:
         """How a query would run that starts with the next batch."""
@@ -111,8 +112,15 @@ class PlanVersions:
 
         return self._planner.running(entry, number, newest)
 
-    def advance(self, progress: Progress, is_fed: Callable[[Node], bool], later: Collection[str]) -> None:
-        """Make and write the next version, if anything differs from the current one; without what comes `later`."""
+    def advance(
+        self, progress: Progress, is_fed: Callable[[Node], bool], later: Collection[str], has_statements: bool
+    ) -> None:
+        """Make and write the next version, if anything differs from the current one; without what comes `later`.
+
+        When no statement has come nothing differs, unless a query waits for what it reads.
+        """
+        if self._is_settled and not has_statements:
+            return
         catalog = self._session.catalog
         streams = {name: entry for entry in catalog.entries(StreamEntry) if (name := entry.name.lower()) not in later}
         tables = {name: entry for entry in catalog.entries(TableEntry) if (name := entry.name.lower()) not in later}
@@ -120,17 +128,22 @@ class PlanVersions:
         if (streams, tables, queries) != (self.current.streams, self.current.tables, self.current.queries):
             changed = replace(self.current, streams=streams, tables=tables, queries=queries)
             self.current = self._checkpoint.log_plan(changed)
+        running = {query.name.lower() for query in queries}
+        self._is_settled = all(name in running for name in self._wanted(later))
 
     def next_queries(
         self, progress: Progress, is_fed: Callable[[Node], bool], later: Collection[str] = ()
     ) -> tuple[RunningQuery, ...]:
         """The queries of the next version, as they will run."""
-        catalog = self._session.catalog
-        known = {running.statement for running in self.current.queries}
-        entries = (entry for entry in catalog.entries(QueryEntry) if entry.name.lower() not in {*self.aside, *later})
-        wanted = (self.planned(entry.name, progress) for entry in entries)
+        known = self.current.by_statement
+        wanted = (self.planned(name, progress) for name in self._wanted(later))
         fed = [replace(query, forms=self.forms(query)) for query in wanted if is_fed(query.plan)]
         return tuple(self._planner.sharing(fed, new=[query for query in fed if query.statement not in known]))
+
+    def _wanted(self, later: Collection[str]) -> list[str]:
+        """The names of the queries that are to run."""
+        names = (entry.name.lower() for entry in self._session.catalog.entries(QueryEntry))
+        return [name for name in names if name not in self.aside and name not in later]
 
     def columns_read(self, stream: StreamEntry, progress: Progress) -> list[str]:
         """The columns of a stream that the queries read, and those that place its rows in time."""

@@ -41,15 +41,15 @@ class RunningQuery:
     def sink_mode(self) -> Mode:
         return sink_form(self.sink, self.plan, self.slide).mode
 
-    @property
+    @cached_property
     def stage(self) -> int:
         return stage_of(self.plan)
 
-    @property
+    @cached_property
     def reader(self) -> Reader:
         return reader_of(self.plan, self.start)
 
-    @property
+    @cached_property
     def key(self) -> str:
         return query_key(self.name, self.statement)
 
@@ -76,6 +76,16 @@ class RunningPlan:
     streams: Mapping[str, StreamEntry]  # by lower-case name
     tables: Mapping[str, TableEntry]
     queries: tuple[RunningQuery, ...]
+
+    @cached_property
+    def by_name(self) -> Mapping[str, RunningQuery]:
+        """The queries by their names in lower case."""
+        return {query.name.lower(): query for query in self.queries}
+
+    @cached_property
+    def by_statement(self) -> Mapping[int, RunningQuery]:
+        """The queries by the numbers of the statements that created them."""
+        return {query.statement: query for query in self.queries}
 
     @cached_property
     def readers(self) -> tuple[Reader, ...]:

@@ -1,15 +1,18 @@
 """The log of statements of an engine on shards: each is written under a number, and taken by the next micro-batch.
 
 Numbers go up from 1. Statements stay in the log for an engine that resumes from the checkpoint, but for changes of
-tables, which are discarded when they have been applied.
+tables, which are discarded when they have been applied. What a micro-batch asks of the log costs what is new in it, not
+what it has.
 """
 
 from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import takewhile
 
 from windrow.catalog import Catalog, Connector, Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
 from windrow.cql import Alter, Create, Drop, ResumeQuery, Set, Statement, TableChange, statements
@@ -63,25 +66,40 @@ class StatementLog:
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
         self._statements: dict[int, LoggedStatement] = {}
+        self._newest = 0
+        self._changes: deque[int] = deque()  # the numbers of changes of tables that are in the log
+        self._streams: dict[str, dict[int, StreamEntry]] = {}  # all that have ever been, by name and number
         self.taken = 0  # the number of the last one that has taken effect
 
     def recovered(self) -> Iterator[tuple[int, LoggedStatement]]:
         """What the checkpoint has, by number, in order."""
         for number, statement in self._checkpoint.statements():
-            self._statements[number] = statement
+            self._add(number, statement)
             yield number, statement
 
     @property
     def last(self) -> int:
-        """The number of the newest one; discarded ones are not among the statements any more."""
-        return max((self.taken, *self._statements))
+        """The number of the newest one, which may be discarded by now."""
+        return max(self.taken, self._newest)
 
     def record(self, statement: LoggedStatement) -> int:
         """Write a statement; its number."""
         number = self.last + 1
         self._checkpoint.log_statement(number, statement)
-        self._statements[number] = statement
+        self._add(number, statement)
         return number
+
+    def _add(self, number: int, statement: LoggedStatement) -> None:
+        self._statements[number], self._newest = statement, number
+        if isinstance(statement, TableChange):
+            self._changes.append(number)
+        if isinstance(statement, Create) and isinstance(statement.entry, StreamEntry):
+            self._streams.setdefault(statement.entry.name.lower(), {})[number] = statement.entry
+
+    def _after(self, number: int) -> Iterator[tuple[int, LoggedStatement]]:
+        """The statements with higher numbers, in order."""
+        later = range(number + 1, self._newest + 1)
+        return ((one, self._statements[one]) for one in later if one in self._statements)
 
     def take(self, running: Collection[str]) -> tuple[list[LoggedStatement], set[str]]:
         """Those that no micro-batch has taken yet, and the names of what is created after them.
@@ -90,10 +108,10 @@ class StatementLog:
         this one the old stream goes, with what is known of it and the state of its queries.
         """
         until = self.last_to_take(running)
-        new = [statement for number, statement in self._statements.items() if self.taken < number <= until]
-        after = (statement for number, statement in self._statements.items() if number > until)
+        new = [statement for number, statement in self._after(self.taken) if number <= until]
+        later = (statement for _, statement in self._after(until))
         self.taken = until
-        return new, {statement.entry.name.lower() for statement in after if isinstance(statement, Create)}
+        return new, {statement.entry.name.lower() for statement in later if isinstance(statement, Create)}
 
     def after(self, number: int) -> list[LoggedStatement]:
         """Those with larger numbers, in order."""
@@ -101,16 +119,17 @@ class StatementLog:
 
     def last_to_take(self, running: Collection[str]) -> int:
         """So far all of them can take effect in one batch."""
-        for number, statement in self._statements.items():
-            created = statement.entry if number > self.taken and isinstance(statement, Create) else None
+        for number, statement in self._after(self.taken):
+            created = statement.entry if isinstance(statement, Create) else None
             if isinstance(created, StreamEntry) and created.name.lower() in running:
                 return number - 1
         return self.last
 
     def discard_applied(self, until: int) -> list[int]:
         """Forget the changes of tables up to a number, which have been applied; their numbers."""
-        applied = [n for n, logged in self._statements.items() if n <= until and isinstance(logged, TableChange)]
+        applied = list(takewhile(lambda number: number <= until, self._changes))
         for number in applied:
+            self._changes.popleft()
             del self._statements[number]
         return applied
 
@@ -142,11 +161,9 @@ class StatementLog:
         record = next(self._checkpoint.commits(batch - 1, batch), None)
         return 0 if record is None else record.statements
 
-    def streams_called(self, name: str) -> dict[int, StreamEntry]:
+    def streams_called(self, name: str) -> Mapping[int, StreamEntry]:
         """All streams of a name that have ever been, by the numbers of the statements that created them."""
-        created = ((n, logged.entry) for n, logged in self._statements.items() if isinstance(logged, Create))
-        streams = ((number, entry) for number, entry in created if isinstance(entry, StreamEntry))
-        return {number: entry for number, entry in streams if entry.name.lower() == name.lower()}
+        return self._streams.get(name.lower(), {})
 
     def source_key(self, stream: StreamEntry, number: int) -> str:
         """What the source of a stream is called in the checkpoint: no stream before has had the name.

@@ -117,6 +117,7 @@ class ShardServers:
             **os.environ,
             "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path),
             "MALLOC_ARENA_MAX": "1",  # one thread works at a time: what one has freed the next one takes
+            "ARROW_DEFAULT_MEMORY_POOL": "system",  # and Arrow too, instead of keeping memory of its own
         }
         with Path(f"{self.place}/log").open("ab") as log:
             started = subprocess.Popen(

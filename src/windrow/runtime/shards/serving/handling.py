@@ -11,6 +11,7 @@ import pyarrow as pa
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.serving.arrow_streams import rows_from, rows_to
 from windrow.runtime.shards.serving.client import ROUTE
+from windrow.runtime.shards.serving.server_memory import give_back
 from windrow.runtime.shards.storage.codec import decoded
 from windrow.runtime.shards.storage.shard_state import STATES
 from windrow.runtime.shards.tasks import messages
@@ -40,6 +41,12 @@ class Handling:
             STATES.forget(checkpoint)
 
     def answer(self, what: bytes, stage: int, plan_key: str, spec: memoryview, rows: memoryview) -> pa.Buffer:
+        try:
+            return self._answered(what, stage, plan_key, spec, rows)
+        finally:
+            give_back()
+
+    def _answered(self, what: bytes, stage: int, plan_key: str, spec: memoryview, rows: memoryview) -> pa.Buffer:
         self._plans.move_to_end(plan_key)
         batch: BatchSpec = replace(decoded(spec), plan_content=self._plans[plan_key])
         received = rows_from(rows)

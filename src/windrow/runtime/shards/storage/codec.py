@@ -39,8 +39,6 @@ _PLAIN = frozenset((int, str, float, bytes, bool, tuple, list, dict, NoneType)) 
 
 def _persistent_id(value: object) -> str | tuple[str, bytes] | None:
     """What stands for a class of ours, an aggregate of the user's own, the dictionary of a shard, or rows of Arrow."""
-    if type(value) in _PLAIN:
-        return None
     if isinstance(value, type):
         return names().get(value)
     if isinstance(value, UserAggregate):
@@ -76,6 +74,8 @@ class _Pickler(pickle.Pickler):
     """For what consists of classes of ours alone."""
 
     def persistent_id(self, value: Any) -> str | tuple[str, bytes] | None:
+        if type(value) in _PLAIN:  # first, and without another call: this is asked of every single value
+            return None
         name = _persistent_id(value)
         if name is None and isinstance(value, type):
             assert not value.__module__.startswith(_OURS), f"{value} has no stable name"

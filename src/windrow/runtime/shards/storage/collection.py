@@ -106,7 +106,7 @@ class Collection:
     def _throw_away(self, superseded: _Superseded) -> None:
         for name in superseded.garbage:
             self._folder.delete(name)
-        newest = max(self._records.numbers("statements"), default=0)
+        newest = self._records.newest("statements")
         over = [*self._over, *superseded.statements]
         for number in over:
             if number != newest:  # by it a log that has lost its end is found out

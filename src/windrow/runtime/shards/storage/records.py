@@ -74,6 +74,10 @@ class Records:
     def numbers(self, kind: str) -> list[int]:
         return sorted(self._names(kind))
 
+    def newest(self, kind: str) -> int:
+        """The highest number; -1 when there is none. Names are known in the order of their numbers."""
+        return next(reversed(self._names(kind)), -1)
+
     def has(self, kind: str, number: int) -> bool:
         return number in self._names(kind)
 
@@ -100,7 +104,7 @@ class Records:
             self._folder.delete(f"{kind}/{name}")
             del self._known[kind][number]
 
-    def _names(self, kind: str) -> Mapping[int, str]:
+    def _names(self, kind: str) -> dict[int, str]:
         if self._epoch:
             return self._known[kind]
         names = self._folder.names(kind)  # before the fences: one that comes in between says more about them
