@@ -7,6 +7,7 @@ blocks in one name space. A ```text block after one of them is its outcome, to t
 import contextlib
 import html
 import io
+import logging
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -38,6 +39,14 @@ class Block:
     text: str
     start: int  # of the text, in the page
     end: int
+
+
+@pytest.fixture(autouse=True)
+def own_level() -> Iterator[None]:
+    """A page may say how much is logged; the next test hears everything again."""
+    level = logging.getLogger("windrow").level
+    yield
+    logging.getLogger("windrow").setLevel(level)
 
 
 def named(page: Path) -> str:

@@ -13,7 +13,6 @@ from windrow.catalog import (
     StreamEntry,
     TableEntry,
     WindowEntry,
-    fields_of,
 )
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.functions import scalar_names
@@ -85,8 +84,9 @@ def _columns_of(entry: Entry) -> Iterator[tuple[str, str, str]]:
         assert entry.plan is not None, f"{entry.name} has not been bound"
         yield from ((field.name, str(field.type), "") for field in entry.plan.schema)
         return
-    for field in fields_of(entry):
-        yield field.name, str(field.type), _role(entry, field.name)
+    for column in entry.columns:
+        computed = () if column.computed is None else (f"AS {column.computed}",)
+        yield column.name, str(column.type), ", ".join(filter(None, (_role(entry, column.name), *computed)))
 
 
 def _role(entry: StreamEntry | TableEntry, column: str) -> str:

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from windrow.catalog import (
     Catalog,
+    ColumnDefinition,
+    Connector,
     QueryEntry,
     WindowEntry,
 )
@@ -82,6 +84,12 @@ class _PlanSettings(NamedTuple):
     is_optimized: bool
 
 
+def _source_columns(connector: Connector) -> tuple[ColumnDefinition, ...]:
+    from windrow.sources.source_columns import source_columns  # reads files, as most statements need not
+
+    return source_columns(connector)
+
+
 def _settings_of(catalog: Catalog) -> _PlanSettings:
     return _PlanSettings(Strategy(catalog.setting("strategy")), catalog.setting("optimizer") == "on")
 
@@ -103,6 +111,7 @@ class Session:
         `running` gives the queries of a runtime as they run; without it all are planned as if they started together.
         """
         self.catalog = Catalog(folder)
+        self.catalog.source_columns = _source_columns
         self._distribution = distribution
         self._running = running or self._planned
         self._created: dict[str, _PlanSettings] = {}

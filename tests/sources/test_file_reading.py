@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from windrow.catalog import ColumnDefinition
+from windrow.sources.file_format import FileFormat
 from windrow.sources.file_reading import UnreadableFile, read_part
 from windrow.sources.file_reads import FileRead
 from windrow.sources.source_folder import SourceFolder
@@ -35,8 +36,8 @@ def test_a_parquet_file_that_was_seen_half_written_is_read_when_it_is_seen_whole
     path.write_bytes(content)
 
     with pytest.raises(UnreadableFile, match="it was changed while it was read"):
-        read_part(half, "parquet", COLUMNS)
-    (table,) = read_part(seen(tmp_path, "a.parquet"), "parquet", COLUMNS)
+        read_part(half, FileFormat("parquet"), COLUMNS)
+    (table,) = read_part(seen(tmp_path, "a.parquet"), FileFormat("parquet"), COLUMNS)
     assert table["a"].to_pylist() == [1, 2, 3]
 
 
@@ -46,5 +47,5 @@ def test_of_a_text_that_has_grown_the_lines_that_were_seen_are_read(tmp_path: Pa
     first = seen(tmp_path, "a.csv")
     path.write_text("a\n1\n2\n3\n")
 
-    (table,) = read_part(first, "csv", COLUMNS)
+    (table,) = read_part(first, FileFormat("csv"), COLUMNS)
     assert table["a"].to_pylist() == ["1", "2"]

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from windrow.catalog.codec import decode, encode
-from windrow.catalog.entries import Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
+from windrow.catalog.entries import (
+    ColumnDefinition,
+    Connector,
+    Entry,
+    QueryEntry,
+    StreamEntry,
+    TableEntry,
+    WindowEntry,
+)
 from windrow.catalog.journal import Journal, Record
 from windrow.catalog.settings import SETTINGS
 from windrow.catalog.statistics import MeasuredStatistics
@@ -14,11 +23,19 @@ from windrow.errors import CatalogError, WindrowError
 from windrow.plan.user_aggregate import UserAggregate
 
 Kind = TypeVar("Kind", StreamEntry, TableEntry, WindowEntry, QueryEntry)
+SourceColumns = Callable[[Connector], tuple[ColumnDefinition, ...]]
 _COMPACT_ABOVE = 1_000  # records; below that a rewrite saves nothing
 
 
+def _not_known(connector: Connector) -> tuple[ColumnDefinition, ...]:
+    raise WindrowError(f"the columns of {connector.name} cannot be looked up here", "write (ts TIMESTAMP, ...)")
+
+
 class Catalog:
-    """In memory, and in a folder when one is given; changes are safe there once `sync` has returned."""
+    """In memory, and in a folder when one is given; changes are safe there once `sync` has returned.
+
+    `source_columns` gives the columns that the rows of a source have, for declarations that name none.
+    """
 
     def __init__(self, folder: Path | str | None = None) -> None:
         self._entries: dict[str, Entry] = {}
@@ -26,6 +43,7 @@ class Catalog:
         self._settings = {name: setting.default for name, setting in SETTINGS.items()}
         self.aggregates: dict[str, UserAggregate] = {}  # they live in the process, not in the folder
         self.statistics = MeasuredStatistics()
+        self.source_columns: SourceColumns = _not_known
         self._journal = None if folder is None else Journal(Path(folder))
         if self._journal is not None:
             self._replay(self._journal.records)

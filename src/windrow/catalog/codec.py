@@ -28,7 +28,7 @@ def decode(stored: Json) -> Entry:
     values = {name: value for name, value in stored.items() if name != "kind"}
     if "columns" in values:
         values["columns"] = tuple(
-            ColumnDefinition(column["name"], decode_type(column["type"]), column["nullable"])
+            ColumnDefinition(column["name"], decode_type(column["type"]), column["nullable"], column.get("computed"))
             for column in values["columns"]
         )
     for name in ("connector", "sink", "late_sink", "rejected_sink"):

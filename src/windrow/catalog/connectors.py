@@ -26,24 +26,31 @@ def _by_name(*kinds: ConnectorKind) -> dict[str, ConnectorKind]:
     return {kind.name: kind for kind in kinds}
 
 
-def _files(*options: str) -> tuple[ConnectorKind, ...]:
-    return tuple(ConnectorKind(form, f"{form}('folder')", 1, 1, options) for form in ("parquet", "csv", "json"))
+def _files(*options: str, **own: tuple[str, ...]) -> tuple[ConnectorKind, ...]:
+    """The formats of files; `own` are options that one of them has beside the others."""
+    return tuple(
+        ConnectorKind(form, f"{form}('folder')", 1, 1, (*own.get(form, ()), *options))
+        for form in ("parquet", "csv", "json")
+    )
 
 
 MODES = ("changelog", "upsert", "snapshot")
 ON_ERROR = ("retry", "stop")
 _OUTPUT = ("mode", "key", "on_error")
+_WRITTEN: dict[str, tuple[str, ...]] = {"csv": ("delimiter", "header", "quote", "null"), "json": ("array",)}
 _RATE = (("timestamp", TIMESTAMP), ("value", BIGINT))  # Spark's names
 _SOCKET = (("value", STRING),)
 _EXPECTED = ("rate", "on_error")  # rows per second, for the planner; 'stop' when it cannot be reached
 STREAM_SOURCES = _by_name(
-    *_files(*_EXPECTED, "max_files"),  # so many of them in a micro-batch, on Spark
+    *_files("files", *_EXPECTED, "max_files", **_WRITTEN),  # at most so many of them in a micro-batch, on Spark
     ConnectorKind("generator", "generator('traffic', rate => 1000)", 1, 1, None),
     ConnectorKind("rate", "rate(rows_per_second => 1000)", 0, 0, ("rows_per_second", *_EXPECTED), _RATE),
     ConnectorKind("socket", "socket('host', 9999)", 2, 2, _EXPECTED, _SOCKET),
     ConnectorKind("dataframe", "dataframe()", 0, 0, _EXPECTED),  # handed over with engine.stream
 )
-TABLE_SOURCES = _by_name(*_files(), ConnectorKind("postgres", "postgres('host=... dbname=...', 'table')", 2, 2))
+TABLE_SOURCES = _by_name(
+    *_files("files", **_WRITTEN), ConnectorKind("postgres", "postgres('host=... dbname=...', 'table')", 2, 2)
+)
 SINKS = _by_name(
     *_files(*_OUTPUT),
     ConnectorKind("console", "console()", 0, 0, _OUTPUT),

@@ -18,6 +18,7 @@ class ColumnDefinition:
     name: str
     type: Type
     nullable: bool = True
+    computed: str | None = None  # from the other columns of its row: an expression, as text
 
 
 def _shown(value: Value) -> Value:
@@ -71,6 +72,11 @@ class StreamEntry:
     punctuations: tuple[Punctuation, ...] = ()
     late_sink: Connector | None = None
     rejected_sink: Connector | None = None
+
+    @property
+    def given(self) -> tuple[ColumnDefinition, ...]:
+        """The columns that rows come with; the others are computed from them."""
+        return tuple(column for column in self.columns if column.computed is None)
 
     @property
     def punctuated(self) -> tuple[str, ...]:

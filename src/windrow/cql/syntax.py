@@ -57,7 +57,7 @@ class ConnectorSyntax(exp.Expression):
 
 
 class ColumnSyntax(exp.Expression):
-    arg_types = {"this": True, "type": True, "nullable": False, "primary": False}
+    arg_types = {"this": True, "type": False, "nullable": False, "primary": False, "computed": False}
 
 
 class CreateStream(exp.Expression):

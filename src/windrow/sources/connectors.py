@@ -10,6 +10,7 @@ import pyarrow as pa
 from windrow.catalog import ColumnDefinition, Connector
 from windrow.errors import WindrowError, nearest
 from windrow.sources.declared_columns import not_declared
+from windrow.sources.file_format import file_format
 from windrow.sources.file_reading import read_whole
 from windrow.sources.files import FORMATS
 from windrow.sources.folder_reader import FolderReader
@@ -26,7 +27,7 @@ def stream_source_of(connector: Connector, columns: tuple[ColumnDefinition, ...]
     if connector.name not in FORMATS:
         return source_of(connector, columns)
     check_source(connector)
-    return FolderTables(folder_reader(connector), connector.name, columns)
+    return FolderTables(folder_reader(connector), file_format(connector), columns)
 
 
 def source_of(connector: Connector, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
@@ -35,7 +36,9 @@ def source_of(connector: Connector, columns: tuple[ColumnDefinition, ...]) -> It
         return _generated(generator(str(connector.arguments[0]), dict(connector.options)))
     if connector.name in FORMATS:
         check_source(connector)
-        return chain.from_iterable(read_whole(SourceFolder(str(connector.arguments[0])), connector.name, columns))
+        return chain.from_iterable(
+            read_whole(SourceFolder(str(connector.arguments[0])), file_format(connector), columns)
+        )
     hint = "parquet, csv, json and generator are; hand other data over with engine.stream(name, data)"
     raise WindrowError(f"{connector.name} is not a source of the local runtime", hint)
 
@@ -46,7 +49,7 @@ def check_columns(connector: Connector, columns: tuple[ColumnDefinition, ...]) -
         return
     missing, others, seen = [column.name for column in columns], list[str](), False
     check_source(connector)
-    for tables in read_whole(SourceFolder(str(connector.arguments[0])), connector.name, columns):
+    for tables in read_whole(SourceFolder(str(connector.arguments[0])), file_format(connector), columns):
         for table in islice(tables, 1):
             missing = [name for name in missing if name not in table.column_names]
             others += not_declared(table)
@@ -64,6 +67,7 @@ def check_source(connector: Connector) -> None:
         raise WindrowError(f"{on_error!r} cannot be done on an error", "write on_error => 'retry' or 'stop'")
     if connector.name not in FORMATS:
         return
+    file_format(connector)
     SourceFolder(str(connector.arguments[0])).check()
     most = connector.option("max_files")
     if most is not None and (not isinstance(most, int) or most < 1):
@@ -74,7 +78,7 @@ def check_source(connector: Connector) -> None:
 def folder_reader(connector: Connector) -> FolderReader:
     """What decides what is read next of the files that a connector names."""
     most = connector.option("max_files")
-    return FolderReader(str(connector.arguments[0]), connector.name, most if isinstance(most, int) else None)
+    return FolderReader(str(connector.arguments[0]), file_format(connector), most if isinstance(most, int) else None)
 
 
 def stops_on_error(connector: Connector | None) -> bool:

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from windrow.catalog import ColumnDefinition
 from windrow.errors import WindrowError
-from windrow.sources.file_reads import TEXTS, FileRead
+from windrow.sources.file_format import FileFormat
+from windrow.sources.file_reads import FileRead
 from windrow.sources.files import FORMATS, Opening
 from windrow.sources.rows import UNPARSABLE
 from windrow.sources.source_folder import SourceFolder, is_gzip
@@ -32,12 +33,12 @@ def content_after(read: FileRead) -> int | None:
         raise UnreadableFile(str(error)) from error
 
 
-def read_part(read: FileRead, form: str, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
+def read_part(read: FileRead, form: FileFormat, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
     """The rows of a part of a file, a chunk at a time; `UnreadableFile` before the first of them or not at all."""
     place = SourceFolder(read.place)
     try:
         opening, broken = _opening(place, read, form)
-        tables = _whole(partial(FORMATS[form], opening, columns), read.last - read.first)
+        tables = _whole(partial(FORMATS[form.name], opening, columns, form), read.last - read.first)
         _check_unchanged(place, read, form)
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         raise UnreadableFile(str(error)) from error
@@ -46,7 +47,9 @@ def read_part(read: FileRead, form: str, columns: tuple[ColumnDefinition, ...]) 
     return chain(broken, tables)
 
 
-def read_whole(place: SourceFolder, form: str, columns: tuple[ColumnDefinition, ...]) -> Iterator[Iterator[pa.Table]]:
+def read_whole(
+    place: SourceFolder, form: FileFormat, columns: tuple[ColumnDefinition, ...]
+) -> Iterator[Iterator[pa.Table]]:
     """The rows of all files that are there, file by file; one that cannot be read is a row that cannot be read."""
     for file in place.files(form):
         read = FileRead(place.address, *file, 0, file.size, 0, is_last_try=True)
@@ -70,14 +73,14 @@ def _whole(tables: Callable[[], Iterator[pa.Table]], size: int) -> Iterator[pa.T
     return tables()
 
 
-def _opening(place: SourceFolder, read: FileRead, form: str) -> tuple[Opening, list[pa.Table]]:
+def _opening(place: SourceFolder, read: FileRead, form: FileFormat) -> tuple[Opening, list[pa.Table]]:
     """Of a text the lines that are to be read, under its line of names; of other files everything.
 
     Beside it the rest of a line whose beginning was taken for a whole one: it is to be rejected, not lost.
     """
     if is_gzip(read.name or read.place):
         return partial(place.open_stream, read.name), []
-    if form not in TEXTS:
+    if not form.is_lines:
         return partial(place.open, read.name), []
     content = place.read(read.name, read.first, read.last)
     if len(content) < read.last - read.first:
@@ -86,7 +89,7 @@ def _opening(place: SourceFolder, read: FileRead, form: str) -> tuple[Opening, l
     if read.first and place.read(read.name, read.first - 1, read.first) != b"\n":
         rest, _, content = content.partition(b"\n")
         broken = [rejected_file(read, f"the rest of a line: {rest.decode(errors='replace')}")] if rest.strip() else []
-    if read.first and form == "csv":
+    if read.first and form.has_names:
         content = _header(place, read) + content
     return partial(pa.BufferReader, content), broken
 
@@ -97,7 +100,7 @@ def _header(place: SourceFolder, read: FileRead) -> bytes:
     return head + end
 
 
-def _check_unchanged(place: SourceFolder, read: FileRead, form: str) -> None:
+def _check_unchanged(place: SourceFolder, read: FileRead, form: FileFormat) -> None:
     """A file that was replaced while it was read is to be read again; a text that only grew is as it was.
 
     Of a file in another format all is read, also what came after it was seen: that would be read once more.
@@ -107,7 +110,7 @@ def _check_unchanged(place: SourceFolder, read: FileRead, form: str) -> None:
         raise UnreadableFile("it is not there any more")
     if (found.size, found.modified) == (read.size, read.modified):
         return
-    may_grow = form in TEXTS and not is_gzip(read.name or read.place)
+    may_grow = form.is_lines and not is_gzip(read.name or read.place)
     is_as_long = found.size >= read.last if may_grow else found.size == read.size
     if not is_as_long or place.digest(read.name, read.last) != read.digest:
         raise UnreadableFile("it was changed while it was read")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-TEXTS = ("csv", "json")  # formats of which a part can be read: whole lines
-
 
 @dataclass(frozen=True)
 class FileRead:

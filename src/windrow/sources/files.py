@@ -18,12 +18,14 @@ from windrow.batch import arrow_type
 from windrow.catalog import ColumnDefinition
 from windrow.errors import WindrowError
 from windrow.sources.declared_columns import DeclaredColumns, declared_columns
+from windrow.sources.file_format import FileFormat
 from windrow.sources.rows import CHUNK, UNPARSABLE, renamed, rows_table, tables_of
 
 Opening = Callable[[], pa.NativeFile]  # opens the file, as often as it is called
+Columns = tuple[ColumnDefinition, ...]
 
 
-def _parquet(opening: Opening, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
+def _parquet(opening: Opening, columns: Columns, form: FileFormat) -> Iterator[pa.Table]:
     with opening() as opened:
         file = pa.parquet.ParquetFile(opened)
         found = _columns_of_file(file.schema_arrow.names, columns)
@@ -31,10 +33,11 @@ def _parquet(opening: Opening, columns: tuple[ColumnDefinition, ...]) -> Iterato
             yield found.table(pa.Table.from_batches([batch]))
 
 
-def _csv(opening: Opening, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
+def _csv(opening: Opening, columns: Columns, form: FileFormat) -> Iterator[pa.Table]:
     """Everything is read as text; the intake decides what fits the declared types, row by row.
 
-    Nothing between two commas is null, "" is an empty text; columns that are not declared are not read.
+    Nothing between two commas is null, "" is an empty text; columns that are not declared are not read. In a file
+    without a line of names they are the declared ones, in that order.
     """
     bad: list[str] = []
 
@@ -42,20 +45,21 @@ def _csv(opening: Opening, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa
         bad.append(row.text)
         return "skip"
 
-    parse = pa.csv.ParseOptions(invalid_row_handler=skip)
-    with opening() as opened, pa.csv.open_csv(opened, parse_options=parse) as header:
+    parse = pa.csv.ParseOptions(delimiter=form.delimiter, quote_char=form.quote, invalid_row_handler=skip)
+    names = pa.csv.ReadOptions(column_names=None if form.header else _names(columns))
+    with opening() as opened, pa.csv.open_csv(opened, read_options=names, parse_options=parse) as header:
         found = _columns_of_file(header.schema.names, columns)
     bad.clear()
     given = list(found.names.values())
     convert = pa.csv.ConvertOptions(
         column_types=dict.fromkeys(given, pa.binary()),
         include_columns=given,
-        null_values=[""],
+        null_values=list({"", form.null}),
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
     with opening() as opened:
-        for batch in pa.csv.open_csv(opened, convert_options=convert, parse_options=parse):
+        for batch in pa.csv.open_csv(opened, names, parse, convert):
             yield from tables_of(found.remembered(_decoded(batch.rename_columns(list(found.names)))))
     if bad:
         yield pa.table({UNPARSABLE: pa.array(bad, pa.string())})
@@ -76,9 +80,12 @@ def _decoded_row(row: dict[str, bytes | None]) -> dict[str, str | None]:
         return {UNPARSABLE: ",".join("" if value is None else repr(value)[2:-1] for value in row.values())}
 
 
-def _json(opening: Opening, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
+def _json(opening: Opening, columns: Columns, form: FileFormat) -> Iterator[pa.Table]:
     with opening() as opened:
         content = opened.read()
+    if form.array:
+        yield from _json_array(content, columns)
+        return
     found = _json_columns(content, _names(columns))
     if found is None or not found.names:
         yield from _json_lines(content, columns)
@@ -93,6 +100,19 @@ def _json(opening: Opening, columns: tuple[ColumnDefinition, ...]) -> Iterator[p
         yield from _json_lines(content, columns)
     else:
         yield from tables_of(found.table(table))
+
+
+def _json_array(content: bytes, columns: Columns) -> Iterator[pa.Table]:
+    """One array of rows."""
+    try:
+        rows = json.loads(content)
+    except ValueError as error:
+        raise WindrowError(f"it is not JSON: {error}") from None
+    if not isinstance(rows, list):
+        raise WindrowError("it is not an array of rows")
+    declared = _names(columns)
+    for table in tables_of(renamed(row, declared) if isinstance(row, dict) else row for row in rows):
+        yield _columns_of_file(table.column_names, columns).table(table)
 
 
 def _json_columns(content: bytes, declared: Sequence[str]) -> DeclaredColumns | None:
@@ -124,7 +144,7 @@ def _keys(line: bytes) -> list[str]:
     return list(row) if isinstance(row, dict) else []
 
 
-def _json_lines(content: bytes, columns: tuple[ColumnDefinition, ...]) -> Iterator[pa.Table]:
+def _json_lines(content: bytes, columns: Columns) -> Iterator[pa.Table]:
     """Line by line, for files in which something is wrong, or of a type that Arrow does not read from JSON."""
     declared = _names(columns)
 
@@ -142,14 +162,14 @@ def _json_lines(content: bytes, columns: tuple[ColumnDefinition, ...]) -> Iterat
         yield _columns_of_file(table.column_names, columns).table(table)
 
 
-def _columns_of_file(given: Sequence[str], columns: tuple[ColumnDefinition, ...]) -> DeclaredColumns:
+def _columns_of_file(given: Sequence[str], columns: Columns) -> DeclaredColumns:
     found = declared_columns(given, [*_names(columns), UNPARSABLE])
     if not found.names:
         raise WindrowError(f"it has none of the columns that are declared, but {', '.join(given)}")
     return found
 
 
-def _names(columns: tuple[ColumnDefinition, ...]) -> list[str]:
+def _names(columns: Columns) -> list[str]:
     return [column.name for column in columns]
 
 

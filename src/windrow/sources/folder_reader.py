@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from windrow.clock import SystemClock, monotonic
-from windrow.sources.file_reads import TEXTS, FileRead, SeenFile
+from windrow.sources.file_format import FileFormat
+from windrow.sources.file_reads import FileRead, SeenFile
 from windrow.sources.source_folder import SourceFile, SourceFolder, is_gzip
 
 MOST_BYTES = 128 << 20  # that are handed out together, at least one file
@@ -40,7 +41,7 @@ class _Pending:
 
 
 class FolderReader:
-    def __init__(self, address: str, form: str, most_files: int | None = None) -> None:
+    def __init__(self, address: str, form: FileFormat, most_files: int | None = None) -> None:
         self.place = SourceFolder(address)
         self.seen: dict[str, SeenFile] = {}
         self.replaced = 0  # files with another content than the one that was read
@@ -130,7 +131,7 @@ class FolderReader:
             is_known = seen.content is not None and file.size == seen.read
             if is_known and self.place.content(file.name, 0, seen.read, 0) != seen.content:
                 return False
-            return self._form != "csv" or b"\n" in self.place.read(file.name, 0, min(seen.read, _LOOK_BACK))
+            return not self._form.has_names or b"\n" in self.place.read(file.name, 0, min(seen.read, _LOOK_BACK))
         except OSError:
             return False  # reading it will tell what is wrong
 
@@ -208,7 +209,7 @@ class FolderReader:
         return self.place.path(file.name)
 
     def _is_text(self, file: SourceFile) -> bool:
-        return self._form in TEXTS and not is_gzip(file.name)
+        return self._form.is_lines and not is_gzip(file.name)
 
     def _wait(self, pending: _Pending, now: float) -> float:
         """Seconds until something can be done about a file: one that could not be read is tried again."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from windrow.catalog import ColumnDefinition
+from windrow.sources.file_format import FileFormat
 from windrow.sources.file_reading import UnreadableFile, content_after, read_part, rejected_file
 from windrow.sources.file_reads import FileRead
 from windrow.sources.folder_reader import LONG_PATIENCE, FolderReader
@@ -17,7 +18,7 @@ NOTHING_YET = pa.table({})  # given when there is nothing to read at the moment
 class FolderTables(Iterator[pa.Table]):
     """Ends with the files that are there when it is first asked, unless it `follows`."""
 
-    def __init__(self, reader: FolderReader, form: str, columns: tuple[ColumnDefinition, ...]) -> None:
+    def __init__(self, reader: FolderReader, form: FileFormat, columns: tuple[ColumnDefinition, ...]) -> None:
         self.reader = reader
         self.follows = False
         self._form, self._columns = form, columns

@@ -1,8 +1,8 @@
 """Where files are: a path, in which every sign stands for itself, or an address of any file system that Arrow reaches.
 
 This is the one definition of which files a folder has for a stream, and in what order: those with the suffix of the
-format, also as `.gz`, in all folders below, in the order of their names; nothing that begins with a dot or an
-underscore, which is what writers call files that are not ready.
+format, also as `.gz`, or of a pattern that was asked for, in all folders below, in the order of their names; nothing
+that begins with a dot or an underscore, which is what writers call files that are not ready.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.fs
 
 from windrow.errors import WindrowError
+from windrow.sources.file_format import FileFormat
 
 _AT_A_TIME = 1 << 20
 _SAMPLE = 4096  # bytes at either end that tell one content from another
@@ -66,7 +67,7 @@ class SourceFolder:
             hint = "give a file, or a folder; it may be empty, files may come later"
             raise WindrowError(f"there is no file or folder {self._written}", hint)
 
-    def files(self, form: str) -> list[SourceFile]:
+    def files(self, form: FileFormat) -> list[SourceFile]:
         """Those of a format that are there now, in the order of their names."""
         self.check()
         system, root = self._opened
@@ -120,8 +121,8 @@ def is_gzip(name: str) -> bool:
     return name.lower().endswith(".gz")
 
 
-def _is_read(name: str, form: str) -> bool:
+def _is_read(name: str, form: FileFormat) -> bool:
     """Folders are named `key=value` by some writers, and then may begin with an underscore."""
     if any(word.startswith(".") or (word.startswith("_") and "=" not in word) for word in name.split("/")):
         return False
-    return name.lower().endswith((f".{form}", f".{form}.gz"))
+    return form.takes(name)

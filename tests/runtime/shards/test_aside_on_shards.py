@@ -12,6 +12,7 @@ import pytest
 
 from support.shard_runs import ShardsInProcess
 from windrow.runtime.local import LocalEngine
+from windrow.sources.file_format import FileFormat
 from windrow.sources.file_reading import read_whole
 from windrow.sources.source_folder import SourceFolder
 
@@ -42,7 +43,7 @@ def test_rows_that_are_not_taken_are_the_same_as_in_one_process(content: tuple[s
         engine.sql(STREAM)
         engine.query("SELECT k FROM s [RANGE 1 HOUR]", name="q")
         columns = engine.session.catalog.get("s").columns
-        for table in chain.from_iterable(read_whole(SourceFolder(str(path)), form, columns)):
+        for table in chain.from_iterable(read_whole(SourceFolder(str(path)), FileFormat(form), columns)):
             engine.push("s", table)
         engine.step()
         engine.push("s", late)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from sqlglot import exp
 
 from windrow.catalog import (
     Catalog,
-    ColumnDefinition,
     Connector,
     Entry,
     QueryEntry,
@@ -20,9 +19,9 @@ from windrow.catalog.connectors import SINKS, STREAM_SOURCES, TABLE_SOURCES, Con
 from windrow.catalog.entries import BEST_EFFORT, EXACT, ON_LOOKUP
 from windrow.catalog.settings import SETTINGS
 from windrow.cql import syntax
+from windrow.cql.binder.column_definitions import bind_columns, check_not_computed
 from windrow.cql.binder.declared_columns import column_of
 from windrow.cql.binder.expressions import ExpressionBinder
-from windrow.cql.binder.output_columns import RESERVED_COLUMNS
 from windrow.cql.binder.punctuations import bind_punctuation, check_punctuations
 from windrow.cql.binder.queries import QueryBinder
 from windrow.cql.binder.scope import RelationScope, Scope
@@ -39,8 +38,6 @@ from windrow.plan.nodes import Node, Stream
 from windrow.plan.printer import query_text
 from windrow.types import INTERVAL, TIMESTAMP
 from windrow.units import MAX_DURATION, Duration
-
-MAX_COLUMNS = 1_000
 
 
 def bind_statement(tree: exp.Expr, catalog: Catalog) -> Statement:
@@ -64,7 +61,8 @@ def bind_query(tree: exp.Expr, catalog: Catalog) -> Node | None:
 
 def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:
     _check_free(tree.this, catalog)
-    columns = _columns(tree)
+    connector = _connector(tree.args.get("connector"), STREAM_SOURCES, "stream source")
+    columns = bind_columns(tree, connector, catalog)
     if tree.args.get("primary_key"):
         hint = "leave it out; to break ties between rows of one time write TIMESTAMP BY ts, column"
         raise CqlMeaningError("a stream has no primary key", span_of(tree.args["primary_key"][0]), hint)
@@ -77,7 +75,6 @@ def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:
     names = [column_of(name, columns, None) for name in times]
     if times:
         column_of(times[0], columns, TIMESTAMP)
-    connector = _connector(tree.args.get("connector"), STREAM_SOURCES, "stream source")
     if connector is not None:
         _check_source_columns(tree, STREAM_SOURCES[connector.name])
     lifetime = tree.args.get("lifetime")
@@ -137,7 +134,8 @@ def _check_source_columns(tree: exp.Expr, source: ConnectorKind) -> None:
 
 def _create_table(tree: exp.Expr, catalog: Catalog) -> Statement:
     _check_free(tree.this, catalog)
-    columns = _columns(tree)
+    connector = _connector(tree.args.get("connector"), TABLE_SOURCES, "table source")
+    columns = bind_columns(tree, connector, catalog)
     key: list[str] = []
     for name in tree.args.get("primary_key") or ():
         if (column := column_of(name, columns, None)) in key:
@@ -151,13 +149,14 @@ def _create_table(tree: exp.Expr, catalog: Catalog) -> Statement:
     if effective is not None and tree.args.get("connector") is None:
         hint = "add FROM, or write the effect time with AT after INSERT, UPDATE or DELETE"
         raise CqlMeaningError("EFFECTIVE BY goes with a source", span_of(effective), hint)
+    check_not_computed(tree)
     return Create(
         TableEntry(
             name=tree.this.name,
             columns=columns,
             primary_key=tuple(key),
             retroactive=retroactive,
-            connector=_connector(tree.args.get("connector"), TABLE_SOURCES, "table source"),
+            connector=connector,
             effective=None if effective is None else column_of(effective, columns, TIMESTAMP),
         )
     )
@@ -205,27 +204,6 @@ def _check_free(name: exp.Identifier, catalog: Catalog) -> None:
     if taken is not None:
         hint = f"DROP {taken.kind.upper()} {taken.name} first, or choose another name"
         raise CqlNameError(f"there is already a {taken.kind} {taken.name}", span_of(name), hint)
-
-
-def _columns(tree: exp.Expr) -> tuple[ColumnDefinition, ...]:
-    nodes: Sequence[exp.Expr] = tree.args["columns"]
-    if not nodes:
-        raise CqlMeaningError(f"{tree.this.name} has no columns", span_of(tree.this), "write (ts TIMESTAMP, ...)")
-    if len(nodes) > MAX_COLUMNS:
-        raise CqlMeaningError(
-            f"{tree.this.name} has {len(nodes)} columns", span_of(tree.this), f"at most {MAX_COLUMNS}"
-        )
-    seen: set[str] = set()
-    columns = []
-    for node in nodes:
-        name = node.this.name
-        if name.lower() in seen:
-            raise CqlNameError(f"two columns are called {name}", span_of(node), "give one of them another name")
-        if name.lower() in RESERVED_COLUMNS:
-            raise CqlNameError(f"{name} is a column that Windrow adds itself", span_of(node), "choose another name")
-        seen.add(name.lower())
-        columns.append(ColumnDefinition(name, node.args["type"], bool(node.args["nullable"])))
-    return tuple(columns)
 
 
 def _connector(node: exp.Expr | None, known: dict[str, ConnectorKind], what: str) -> Connector | None:

@@ -243,7 +243,10 @@ class StatementGrammar(ChangeGrammar):
         self.fail(f"EXACT, BEST EFFORT or ON LOOKUP is missing after REFRESH, here is {self.present}", hint)
 
     def _columns(self, kind: str) -> list[ColumnSyntax]:
+        """None where FROM follows at once: they are those of the source."""
         self._primary_key: list[exp.Identifier] = []
+        if self._curr and self._curr.token_type == TokenType.FROM:
+            return []
         if not self._match(TokenType.L_PAREN):
             self.fail(
                 f"the columns of the {kind} are missing, here is {self.present}", "write (ts TIMESTAMP, price DOUBLE)"
@@ -260,9 +263,13 @@ class StatementGrammar(ChangeGrammar):
             self.close("the columns of the key")
             return None
         first = self._curr
-        column = ColumnSyntax(this=self.name("a column"), type=self.data_type(), nullable=True)
+        column = ColumnSyntax(this=self.name("a column"), nullable=True)
+        if not self._curr or self._curr.token_type != TokenType.ALIAS:
+            column.set("type", self.data_type())
         while True:
-            if self.word("NOT", "NULL"):
+            if not column.args.get("computed") and self._match(TokenType.ALIAS):
+                column.set("computed", self.condition())
+            elif self.word("NOT", "NULL"):
                 column.set("nullable", False)
             elif self.word("PRIMARY", "KEY"):
                 self._set_key([column.this], self._prev)

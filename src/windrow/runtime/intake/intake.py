@@ -33,6 +33,7 @@ from windrow.batch.row_order import in_row_order
 from windrow.catalog import StreamEntry
 from windrow.errors import WindrowError
 from windrow.runtime.intake.ahead import MAX_TIMESTAMP, may_be_too_far, too_far
+from windrow.runtime.intake.computed_columns import ComputedColumns
 from windrow.runtime.intake.punctuation_rows import punctuation_rows
 from windrow.runtime.intake.side_output import SideOutput
 from windrow.runtime.intake.typed_rows import absent_columns, cast, typed_rows
@@ -62,6 +63,7 @@ class Intake:
         self._waiting: list[Batch] = []
         self._ties = self._ordinals(stream.ties)
         self._punctuations = punctuation_rows(stream, dictionary)
+        self._computed = ComputedColumns(stream, dictionary, self.rejected)
         key = self._ordinals(stream.punctuated)
         self.closed = ClosedKeys(key, empty([self._types[place] for place in key], dictionary)) if key else None
 
@@ -69,9 +71,10 @@ class Intake:
         """Rows as they arrived, at a time: `before` is how far the stream was when their step or batch began."""
         final = before.final
         known = Counter(self.rejected.reasons)
-        absent = absent_columns(rows, self.stream.columns)
+        absent = absent_columns(rows, self.stream.given)
         warned = {what: Occurrences(count, arrival) for what, count in absent.items()}
-        columns, rows = typed_rows(rows, self.stream.columns, self._dictionary, self.rejected)
+        columns, rows = typed_rows(rows, self.stream.given, self._dictionary, self.rejected)
+        columns, rows = self._computed(columns, rows)
         if final < FOREVER:
             arrival = max(arrival, final)  # the clock may have been set back: nothing is late by that
         ts, rows = self._times(columns, rows, arrival, before.intake.newest)

@@ -81,7 +81,7 @@ class Inputs:
         """Rows of a stream: Arrow, pandas, or dictionaries."""
         name = self._name(stream)
         self.reports.heartbeats.record(name)
-        columns = [column.name for column in self._intakes[name].stream.columns]
+        columns = [column.name for column in self._intakes[name].stream.given]
         for table in pushed_tables(rows, stream, columns):
             self._take(name, table)
 

@@ -30,7 +30,7 @@ class LocalSources:
         name = stream.name.lower()
         self._streams[name] = stream
         if stream.connector is not None:
-            source = self._sources[name] = stream_source_of(stream.connector, stream.columns)
+            source = self._sources[name] = stream_source_of(stream.connector, stream.given)
             if isinstance(source, FolderTables):
                 self._folders[name] = source.reader
 

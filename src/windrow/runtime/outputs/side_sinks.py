@@ -58,14 +58,14 @@ def side_sinks(stream: StreamEntry) -> Iterator[tuple[str, Connector]]:
 
 
 def _late_rows(rows: pa.Table, stream: StreamEntry) -> pa.Table:
-    """The columns of the stream, and `_reason`."""
-    columns = {c.name: cast(_values(rows, c.name), arrow_type(c.type))[0] for c in stream.columns}
+    """The columns that rows of the stream come with, and `_reason`."""
+    columns = {c.name: cast(_values(rows, c.name), arrow_type(c.type))[0] for c in stream.given}
     return pa.table({**columns, "_reason": rows.column("_reason")})
 
 
 def _rejected_rows(rows: pa.Table, stream: StreamEntry) -> pa.Table:
-    """The columns of the stream as texts, `_unparsable` and `_reason`."""
-    names = [*(column.name for column in stream.columns), UNPARSABLE]
+    """The columns that rows of the stream come with, as texts, `_unparsable` and `_reason`."""
+    names = [*(column.name for column in stream.given), UNPARSABLE]
     return pa.table({**{name: texts(_values(rows, name)) for name in names}, "_reason": rows.column("_reason")})
 
 

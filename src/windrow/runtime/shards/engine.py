@@ -62,7 +62,7 @@ class ShardedEngine(Engine):
     def push(self, stream: str, rows: Any) -> None:
         """Hand over rows of a stream; they are kept with the checkpoint, so that they can be read again."""
         self._loop.check()
-        names = [column.name for column in self._driver.stream(stream).columns]
+        names = [column.name for column in self._driver.stream(stream).given]
         for table in pushed_tables(rows, stream, names, 1 << 30):
             self._driver.push(stream, table)
         self._loop.wake()

@@ -14,7 +14,8 @@ def columns_read(stream: StreamEntry, used: frozenset[str]) -> list[str]:
     """The columns that queries use, and those that place rows in time or say whether they can be taken."""
     used |= {name for name in (stream.timestamp, *stream.ties, stream.lifetime) if name is not None}
     used |= {column.name for column in stream.columns if not column.nullable or stream.punctuations}
-    return [column.name for column in stream.columns if column.name in used]
+    needs_all = any(column.computed is not None and column.name in used for column in stream.columns)
+    return [column.name for column in stream.given if needs_all or column.name in used]
 
 
 def readings(plan: Node, stream_of: Callable[[str], StreamEntry]) -> tuple[str, ...]:

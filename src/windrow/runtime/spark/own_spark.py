@@ -180,14 +180,26 @@ def with_attempts(master: str) -> str:
 
 @contextmanager
 def _without_a_word() -> Iterator[None]:
-    """Py4J tells of every call that is cut off; it logs to the root, which makes a handler for it."""
-    disabled, handlers = logging.root.manager.disable, list(logging.root.handlers)
-    logging.disable()
+    """Py4J tells of every call that is cut off, also by the root itself, which makes a handler for it if there is none.
+
+    What others log meanwhile is heard.
+    """
+    py4j, nobody = logging.getLogger("py4j"), logging.NullHandler()
+    level = py4j.level
+    py4j.setLevel(logging.CRITICAL + 1)
+    logging.root.addFilter(_nothing)
+    logging.root.addHandler(nobody)
     try:
         yield
     finally:
-        logging.disable(disabled)
-        logging.root.handlers[:] = handlers
+        logging.root.removeHandler(nobody)
+        logging.root.removeFilter(_nothing)
+        py4j.setLevel(level)
+
+
+def _nothing(record: logging.LogRecord) -> bool:
+    """Of what is logged to the root itself: loggers below it do not ask."""
+    return False
 
 
 def _java_machine(gateway: Any) -> Popen[bytes]:

@@ -32,6 +32,7 @@ from windrow.runtime.shards.storage.codec import table_to_bytes
 from windrow.runtime.shards.tasks import messages
 from windrow.runtime.shards.tasks.messages import ExchangedRows, ReadReport
 from windrow.runtime.shards.tasks.stage_run import StageRun
+from windrow.sources.file_format import file_format
 from windrow.sources.file_reading import UnreadableFile, content_after, read_part, rejected_file
 from windrow.sources.file_reads import FileRead
 from windrow.sources.generators import generator
@@ -78,7 +79,7 @@ def _tables(spec: BatchSpec, read: Read) -> Iterator[pa.Table]:
     if isinstance(part, RowRange):
         made = generator(str(stream.connector.arguments[0]), dict(stream.connector.options))
         return iter([made.read(part.first, part.last)])
-    return read_part(part, stream.connector.name, stream.columns)
+    return read_part(part, file_format(stream.connector), stream.given)
 
 
 class _Router:
