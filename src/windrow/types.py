@@ -43,6 +43,27 @@ class StructType(Type):
         return f"STRUCT<{', '.join(f'{_field_name(name)}: {of}' for name, of in self.fields)}>"
 
 
+@dataclass(frozen=True)
+class MapType(ArrayType):
+    """Held as the array of its entries, in the order in which they were written."""
+
+    @property
+    def key(self) -> Type:
+        return self._entry.fields[0][1]
+
+    @property
+    def value(self) -> Type:
+        return self._entry.fields[1][1]
+
+    @property
+    def _entry(self) -> StructType:
+        assert isinstance(self.element, StructType), self.element
+        return self.element
+
+    def __str__(self) -> str:
+        return f"MAP<{self.key}, {self.value}>"
+
+
 def _field_name(name: str) -> str:
     """Quoted unless it is one plain word."""
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) else '"' + name.replace('"', '""') + '"'
@@ -96,6 +117,10 @@ def array(element: Type) -> ArrayType:
 
 def struct(*fields: tuple[str, Type]) -> StructType:
     return StructType("STRUCT", fields)
+
+
+def map_of(key: Type, value: Type) -> MapType:
+    return MapType("MAP", struct(("key", key), ("value", value)))
 
 
 def is_integer(of: Type) -> bool:

@@ -34,11 +34,13 @@ from windrow.types import (
     TINYINT,
     ArrayType,
     DecimalType,
+    MapType,
     StructType,
     Type,
     array,
     decimal,
     is_nested,
+    map_of,
     struct,
 )
 from windrow.units import FOREVER
@@ -71,6 +73,8 @@ def arrow_type(type: Type) -> pa.DataType:
     """Arrow's name for an SQL type."""
     if isinstance(type, DecimalType):
         return pa.decimal128(type.precision, type.scale)
+    if isinstance(type, MapType):
+        return pa.map_(arrow_type(type.key), arrow_type(type.value))
     if isinstance(type, ArrayType):
         return pa.list_(arrow_type(type.element))
     if isinstance(type, StructType):
@@ -94,6 +98,8 @@ def sql_type(type: pa.DataType) -> Type:
         return BINARY
     if pa.types.is_list(type) or pa.types.is_large_list(type) or pa.types.is_fixed_size_list(type):
         return array(sql_type(type.value_type))
+    if pa.types.is_map(type):
+        return map_of(sql_type(type.key_type), sql_type(type.item_type))
     if pa.types.is_struct(type) and type.num_fields:
         return struct(*((field.name, sql_type(field.type)) for field in type))
     known = {ours: sql for sql, ours in _ARROW.items()} | _WIDER
@@ -215,7 +221,7 @@ def _nested(column: Column, mask: Bools | None, type: pa.DataType) -> pa.Array:
     if mask is not None:
         present, places = places, np.zeros(len(column), np.int64)
         places[~mask] = present
-    return different.take(pa.array(places, mask=mask)).cast(type)
+    return _cast(different.take(pa.array(places, mask=mask)), type)
 
 
 def _validity(valid: Bools | None) -> pa.Buffer | None:

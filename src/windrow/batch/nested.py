@@ -1,4 +1,4 @@
-"""Values of ARRAY and STRUCT as byte strings, so that they can be codes of a `Dictionary` as strings are.
+"""Values of ARRAY, MAP and STRUCT as byte strings, so that they can be codes of a `Dictionary` as strings are.
 
 Invariant: two values have the same bytes exactly when SQL's grouping calls them equal (NaN is NaN, -0.0 is 0.0), and
 bytes are in the order of the values as Spark SQL has it: element by element, field by field, nulls first, a shorter
@@ -7,7 +7,7 @@ array before those that begin with it. A value is one byte that says what follow
     a number or time   its place in the order of its type, 8 bytes (16 for a wide decimal), the highest first
     a text             its bytes, where a zero byte is followed by 255, and then two zero bytes
     a STRUCT           its fields, one after the other
-    an ARRAY           its elements, one after the other, and a zero byte
+    an ARRAY or MAP    its elements or entries, one after the other, and a zero byte
 
 No value's bytes begin another value's, so they can be put one after the other and found again. Encoding and decoding
 go through all values of a type at once.
@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from windrow.batch.arrays import Array, Bools, Int64s
 from windrow.batch.column import WIDE, Column, dtype_of, from_order, order_words
 from windrow.batch.compiled import compiled
-from windrow.types import BINARY, STRING, ArrayType, StructType, Type
+from windrow.types import BINARY, STRING, ArrayType, MapType, StructType, Type
 
 _END, _NULL, _VALUE = 0, 1, 2
 _TEXT, _ARRAY = 0, -1  # kinds of a layout; above are widths, below are structs
@@ -57,6 +57,8 @@ def _marked(parts: list[pa.Array], values: pa.Array) -> pa.Array:
 
 def _elements_of(values: pa.Array, type: ArrayType, plain: Callable[[pa.Array, Type], Column]) -> pa.Array:
     """The bytes of all elements of each array: they lie side by side already."""
+    if isinstance(values, pa.MapArray):
+        values = values.cast(pa.list_(pa.struct([("key", values.type.key_type), ("value", values.type.item_type)])))
     elements = encoded(values.flatten(), type.element, plain)
     counts = np.asarray(pc.fill_null(pc.list_value_length(values), 0))
     edges = np.concatenate([[0], np.cumsum(counts)])
@@ -107,7 +109,10 @@ def _decoded(data: Array, starts: Int64s, type: Type, to_arrow: Callable[[Column
     if isinstance(type, ArrayType):
         counts, places = _elements(data, inside, _layout(type.element))
         edges = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
-        return _spread(pa.ListArray.from_arrays(edges, _decoded(data, places, type.element, to_arrow)), valid)
+        elements = _decoded(data, places, type.element, to_arrow)
+        if isinstance(type, MapType):
+            return _spread(pa.MapArray.from_arrays(edges, *elements.flatten()), valid)
+        return _spread(pa.ListArray.from_arrays(edges, elements), valid)
     width = _width(type)
     words = data[inside[:, None] + np.arange(width)].reshape(-1, width // 8, 8)
     ordered = [

@@ -50,6 +50,18 @@ class CastSyntax(exp.Expression):
     arg_types = {"this": True, "type": True, "safe": False}
 
 
+class FieldSyntax(exp.Expression):
+    """`struct.field`, behind anything but one name."""
+
+    arg_types = {"this": True, "field": True}
+
+
+class ElementSyntax(exp.Expression):
+    """`array[place]` and `map[key]`."""
+
+    arg_types = {"this": True, "expression": True}
+
+
 class ConnectorSyntax(exp.Expression):
     """`parquet('folder', option => value)`."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,8 @@ from windrow.cql.binder.output_columns import Item, named_columns, position, pos
 from windrow.cql.binder.relations import FromBinder
 from windrow.cql.binder.scope import Scope
 from windrow.cql.binder.subqueries import ConditionBinder
-from windrow.cql.syntax import WindowedCall, span_of
-from windrow.errors import CqlMeaningError, Span
+from windrow.cql.syntax import CastSyntax, ElementSyntax, FieldSyntax, WindowedCall, span_of
+from windrow.errors import CqlMeaningError, CqlNameError, Span, nearest
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES, is_ordered
 from windrow.plan.expressions import ColumnReference, Expression, Literal, Named, transform, walk
 from windrow.plan.nodes import Distinct, GroupBy, Node, Project
@@ -121,12 +121,22 @@ class BlockBinder:
     def _keys(self, select: exp.Select, scope: Scope) -> tuple[Named, ...]:
         group = select.args.get("group")
         keys: list[Named] = []
-        for node in group.expressions if group else ():
-            expression = self._key(node, select, scope)
+        for expression in self._key_expressions(group, select, scope) if group else ():
             name = expression.name if isinstance(expression, ColumnReference) else f"_key{len(keys) + 1}"
             if all(key.expression != expression for key in keys):
                 keys.append(Named(name, expression))
         return tuple(keys)
+
+    def _key_expressions(self, group: exp.Group, select: exp.Select, scope: Scope) -> Iterator[Expression]:
+        """What is written; for ALL every item of the select list without an aggregate."""
+        for node in group.expressions:
+            yield self._key(node, select, scope)
+        if not group.args.get("all"):
+            return
+        plain = [item for item in select.expressions if not any(map(self._is_aggregate, item.walk()))]
+        for item in self.items(plain, scope):
+            if not isinstance(item.expression, Literal):
+                yield item.expression
 
     def _key(self, node: exp.Expr, select: exp.Select, scope: Scope) -> Expression:
         """A key by position, by the alias of a select item, or as an expression."""
@@ -167,11 +177,28 @@ class BlockBinder:
 
     def _star(self, node: exp.Expr, scope: Scope, binder: _RowBinder | _GroupedBinder) -> list[Item]:
         qualifier = node.args["table"].name if isinstance(node, exp.Column) else None
-        columns = scope.star(qualifier, span_of(node))
-        return [
-            Item(binder.grouped(column.expression, span_of(node)), None, column.name, span_of(node))
-            for column in columns
-        ]
+        star = node.this if isinstance(node, exp.Column) else node
+        span, items, found = span_of(node), [], set()
+        left_out = {name.name.lower(): name for name in star.args.get("except_") or ()}
+        replaced = {alias.alias.lower(): alias for alias in star.args.get("replace") or ()}
+        for column in scope.star(qualifier, span):
+            name = column.name.lower()
+            if name in left_out:
+                found.add(name)
+                continue
+            other = replaced.pop(name, None)
+            value = column.expression if other is None else binder.bind(other.this)
+            items.append(Item(binder.grouped(value, span), None, column.name, span))
+        for unknown in (
+            *(left_out[name] for name in left_out.keys() - found),
+            *(alias.args["alias"] for alias in replaced.values()),
+        ):
+            names = [column.name for column in scope.star(qualifier, span)]
+            hint = nearest(unknown.name, names, "columns")
+            raise CqlNameError(f"* has no column {unknown.name}", span_of(unknown), hint)
+        if not items:
+            raise CqlMeaningError("no column is left", span, "leave EXCEPT out")
+        return items
 
 
 class _RowBinder(ExpressionBinder):
@@ -215,6 +242,10 @@ def _proposed_name(node: exp.Expr, position: int) -> str:
         node = node.this
     if isinstance(node, exp.Column):
         return node.name
+    if isinstance(node, FieldSyntax):
+        return str(node.args["field"])
+    if isinstance(node, CastSyntax | ElementSyntax):
+        return _proposed_name(node.this, position)
     if isinstance(node, exp.Anonymous):
         return node.name.lower()
     return f"column{position}"

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from windrow.cql.syntax import span_of
+from windrow.cql.syntax import TypedLiteral, span_of
 from windrow.errors import CqlError, CqlMeaningError, CqlNameError, CqlTypeError, close_names, did_you_mean
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES, DISTINCT_ALLOWED, aggregate_call
-from windrow.plan.expressions import AggregateCall, ColumnReference, Expression, Literal, NamedAggregate
+from windrow.plan.expressions import AggregateCall, Case, ColumnReference, Expression, Literal, NamedAggregate
 from windrow.plan.functions import ALIASES, FUNCTIONS, TIME_PARTS, SignatureError, scalar_names
 from windrow.plan.user_aggregate import UserAggregate
-from windrow.types import STRING, common_type
+from windrow.types import INT, INTERVAL, NULL, STRING, common_type
+from windrow.units import format_duration
 
 if TYPE_CHECKING:
     from windrow.cql.binder.expressions import ExpressionBinder
@@ -52,6 +53,8 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
     name = ALIASES.get(name, name)
     if name not in FUNCTIONS or name not in scalar_names():
         raise _unknown_function(binder, node)
+    if node.args.get("filter") is not None:
+        raise CqlMeaningError(f"FILTER has no meaning behind {name}", span_of(node), "it goes with aggregates")
     if any(isinstance(argument, exp.Distinct) for argument in node.expressions):
         raise CqlMeaningError(f"DISTINCT has no meaning in {name}", span_of(node), "it goes with aggregates")
     arguments = [binder.bind(argument) for argument in node.expressions]
@@ -63,7 +66,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
 def _unknown_function(binder: ExpressionBinder, node: exp.Anonymous) -> CqlError:
     name = node.name.upper()
     if name in _CLOCK_FUNCTIONS:
-        hint = "an answer depends on the rows alone; use their timestamps and [RANGE ...]"
+        hint = _window_hint(node) or "an answer depends on the rows alone; use their timestamps and [RANGE ...]"
         return CqlMeaningError(f"{name}() is different each time it is asked", span_of(node), hint)
     if name in ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM"):
         return CqlMeaningError(f"{name} stands right after SELECT", span_of(node), f"write SELECT {name} a, b FROM ...")
@@ -73,6 +76,17 @@ def _unknown_function(binder: ExpressionBinder, node: exp.Anonymous) -> CqlError
     return CqlNameError(f"there is no function {node.name}", span_of(node), hint)
 
 
+def _window_hint(node: exp.Anonymous) -> str | None:
+    """`ts > NOW() - INTERVAL 10 MINUTES` is a window."""
+    around = node.parent
+    while isinstance(around, exp.Paren):
+        around = around.parent
+    length = around.expression if isinstance(around, exp.Sub) else None
+    if not isinstance(length, TypedLiteral) or length.args["type"] != INTERVAL:
+        return None
+    return f"the rows of that time are a window: FROM s [RANGE {format_duration(length.this)}], without this condition"
+
+
 def _aggregate(binder: ExpressionBinder, name: str, node: exp.Anonymous) -> Expression:
     if binder.aggregates is None:
         hint = _AGGREGATE_HINTS.get(binder.clause, "aggregate in a sub-query in FROM")
@@ -80,12 +94,25 @@ def _aggregate(binder: ExpressionBinder, name: str, node: exp.Anonymous) -> Expr
     arguments, distinct = _arguments(name, node)
     inner = binder.of_rows(f"the arguments of {name}")
     bound = [inner.bind(argument) for argument in arguments]
+    if node.args.get("filter") is not None:
+        bound = _filtered(name, bound, binder.of_rows("FILTER").condition(node.args["filter"]))
     if name in binder.catalog.aggregates:
         return binder.aggregates.column(_user_defined(binder.catalog.aggregates[name], bound, node))
     try:
         return binder.aggregates.column(aggregate_call(name, bound, distinct))
     except SignatureError as error:
         raise CqlTypeError(f"{name}: {error}", span_of(node), error.hint or f"write {AGGREGATES[name].usage}") from None
+
+
+def _filtered(name: str, arguments: list[Expression], condition: Expression) -> list[Expression]:
+    """Values of the rows that satisfy the condition: of the others they are null, and nulls are skipped."""
+    if not arguments:
+        return [Case(((condition, Literal(1, INT)),), Literal(None, NULL), INT)]
+    entry = AGGREGATES.get(name)
+    place = 0 if entry is None else entry.slots.index(None)
+    value = arguments[place]
+    kept = Case(((condition, value),), Literal(None, NULL), value.type)
+    return [*arguments[:place], kept, *arguments[place + 1 :]]
 
 
 def _arguments(name: str, node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:

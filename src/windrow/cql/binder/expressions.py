@@ -13,7 +13,7 @@ from windrow.cql.binder.calls import Aggregates, bind_call
 from windrow.cql.binder.casts import can_cast, cast_hint
 from windrow.cql.binder.constants import read_as_time, read_number
 from windrow.cql.binder.scope import Scope
-from windrow.cql.syntax import CastSyntax, TypedLiteral, WindowedCall, span_of
+from windrow.cql.syntax import CastSyntax, ElementSyntax, FieldSyntax, TypedLiteral, WindowedCall, span_of
 from windrow.errors import CqlMeaningError, CqlNameError, CqlTypeError, Span
 from windrow.plan.expressions import (
     Call,
@@ -28,6 +28,8 @@ from windrow.types import (
     BOOLEAN,
     NULL,
     STRING,
+    ArrayType,
+    StructType,
 )
 
 _OPERATORS: dict[type[exp.Expr], str] = {
@@ -127,6 +129,8 @@ class ExpressionBinder:
         try:
             column = self._scope.resolve(node.name, node.table or None, span_of(node))
         except CqlNameError as error:
+            if node.table and not self._scope.has_relation(node.table) and self._scope.has_column(node.table):
+                return _field_of(self._column(_first_name(node)), node.name)
             if node.this.args.get("quoted") and not node.table:
                 error.hint = f"{error.hint}; a text is written in single quotes: '{node.name}'"
             raise
@@ -217,6 +221,22 @@ class ExpressionBinder:
         return Cast(value, of)
 
 
+def _field_of(source: Expression, name: str) -> Expression:
+    """A field of a struct, or the fields of an array of structs; names are found in any case."""
+    of = source.type.element if isinstance(source.type, ArrayType) else source.type
+    fields = of.fields if isinstance(of, StructType) else ()
+    exact = next((known for known, _ in fields if known.lower() == name.lower()), name)
+    return call("FIELD", source, Literal(exact, STRING))
+
+
+def _bind_field(binder: ExpressionBinder, node: FieldSyntax) -> Expression:
+    return _field_of(binder.bind(node.this), node.args["field"])
+
+
+def _bind_element(binder: ExpressionBinder, node: ElementSyntax) -> Expression:
+    return call("ELEMENT", binder.bind(node.this), binder.bind(node.expression))
+
+
 _Handler = Callable[["ExpressionBinder", Any], Expression]
 _HANDLERS: dict[type[exp.Expr], _Handler] = {
     exp.Column: ExpressionBinder._column,
@@ -237,7 +257,16 @@ _HANDLERS: dict[type[exp.Expr], _Handler] = {
     exp.Case: ExpressionBinder._case,
     exp.Anonymous: bind_call,
     CastSyntax: ExpressionBinder._cast,
+    FieldSyntax: _bind_field,
+    ElementSyntax: _bind_element,
 }
+
+
+def _first_name(node: exp.Column) -> exp.Column:
+    """The name in front of the dot, as a column of its own."""
+    column = exp.Column(this=node.args["table"].copy())
+    column.meta.update(node.meta)
+    return column
 
 
 def flattened(node: exp.Expr) -> list[exp.Expr]:

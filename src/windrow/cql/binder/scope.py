@@ -81,6 +81,12 @@ class Scope:
             raise CqlNameError(f"{name} is ambiguous", span, f"write {choices}")
         return meanings[0] if meanings else None
 
+    def has_relation(self, name: str) -> bool:
+        return any(relation.name.lower() == name.lower() for relation in self._visible())
+
+    def has_column(self, name: str) -> bool:
+        return name.lower() in (known.lower() for known in self._column_names())
+
     def spelling(self, name: str) -> str:
         """A column's name as it was declared."""
         return next(column.name for column in self.columns if column.name.lower() == name.lower())

@@ -12,21 +12,20 @@ from typing import NoReturn
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from windrow.cql.grammar.values import ValueGrammar
+from windrow.cql.grammar.calls import CallGrammar
 from windrow.cql.grammar.words import NAME_TOKENS
-from windrow.cql.syntax import CastSyntax, TypedLiteral
-from windrow.errors import CqlSyntaxError
+from windrow.cql.syntax import FieldSyntax, TypedLiteral
 from windrow.plan.printer import RESERVED
 from windrow.types import DATE, INTERVAL, SIMPLE_TYPES, TIMESTAMP
 from windrow.units import parse_timestamp
 
 _CASE = "CASE WHEN condition THEN value ELSE value END"
-_DOUBLED = {"=": "equality is written with one =", "&": "write AND", "|": "write OR, or || between texts"}
+_DOUBLED = {"&": "write AND", "|": "write OR, or || between texts"}
 _EXPRESSION = "write a column, a constant, a call or something in parentheses"
 MAX_NESTING = 40  # of atoms in each other; more is refused before Python's own limit is reached
 
 
-class ExpressionGrammar(ValueGrammar):
+class ExpressionGrammar(CallGrammar):
     """Reads expressions."""
 
     def condition(self) -> exp.Expr:
@@ -50,7 +49,7 @@ class ExpressionGrammar(ValueGrammar):
         if self._nesting == MAX_NESTING:
             self.fail("this is nested too deeply", "compute a part of it in a sub-query in FROM")
         self._nesting += 1
-        node = self._atom(first)
+        node = self._postfixed(self._atom(first), first)
         self._nesting -= 1
         return node
 
@@ -127,12 +126,15 @@ class ExpressionGrammar(ValueGrammar):
         parts = [self._identifier()]
         while self._match(TokenType.DOT):
             if self._match(TokenType.STAR):
-                return self.at(exp.Column(this=exp.Star(), table=parts[-1]), first)
+                star = self.expression(exp.Star(), self._prev)
+                return self.at(exp.Column(this=star, table=parts[-1]), first)
             parts.append(self._identifier())
-        if len(parts) > 2:
-            message = "a column has at most one name in front of it"
-            raise CqlSyntaxError(message, self._since(first), f"write {parts[-2].name}.{parts[-1].name}")
-        return self.at(exp.Column(this=parts[-1], table=parts[0] if len(parts) == 2 else None), first)
+        if len(parts) == 1:
+            return self.at(exp.Column(this=parts[0]), first)
+        node: exp.Expr = self.at(exp.Column(this=parts[1], table=parts[0]), first)
+        for part in parts[2:]:
+            node = self.at(FieldSyntax(this=node, field=part.name), first)
+        return node
 
     def _identifier(self) -> exp.Identifier:
         token = self._curr
@@ -155,53 +157,6 @@ class ExpressionGrammar(ValueGrammar):
         default = self.condition() if self._match(TokenType.ELSE) else None
         self.expect("END", "CASE", _CASE)
         return self.at(exp.Case(this=subject, ifs=branches, default=default), first)
-
-    def _called(self, first: Token) -> exp.Expr:
-        name = first.text.upper()
-        self._advance(2)
-        if name in ("CAST", "TRY_CAST"):
-            value = self.condition()
-            self.expect("AS", "the value", "CAST(value AS type)")
-            node: exp.Expr = CastSyntax(this=value, type=self.data_type(), safe=name == "TRY_CAST")
-        elif name == "EXTRACT":
-            part = self._curr.text.upper() if self._curr else ""
-            node = exp.Anonymous(this="EXTRACT", expressions=[self._extract_part(), *self._extract_source(part)])
-        else:
-            node = exp.Anonymous(this=first.text, expressions=self._arguments())
-        self.close(f"the arguments of {name}")
-        if self.ahead("OVER"):
-            self.fail("OVER (...) is not part of CQL", "windows stand after the streams in FROM: s [RANGE 10 MINUTES]")
-        return self.after_call(self.at(node, first))
-
-    def after_call(self, node: exp.Expr) -> exp.Expr:
-        """A hook for what may follow a call."""
-        return node
-
-    def _extract_part(self) -> exp.Expr:
-        token = self._curr
-        if not token or token.token_type != TokenType.VAR:
-            self.fail(
-                f"a part of a time is missing after EXTRACT(, here is {self.present}", "write EXTRACT(HOUR FROM ts)"
-            )
-        self._advance()
-        return self.expression(exp.Literal.string(token.text.upper()), token)
-
-    def _extract_source(self, part: str) -> list[exp.Expr]:
-        self.expect("FROM", part or "EXTRACT(", "EXTRACT(HOUR FROM ts)")
-        return [self.condition()]
-
-    def _arguments(self) -> list[exp.Expr]:
-        if self._curr and self._curr.token_type == TokenType.R_PAREN:
-            return []
-        return self.listed(self._argument)
-
-    def _argument(self) -> exp.Expr:
-        first = self._curr
-        if self._match(TokenType.STAR):
-            return self.expression(exp.Star(), first)
-        if self._match(TokenType.DISTINCT):
-            return self.at(exp.Distinct(expressions=self.listed(self.condition)), first)
-        return self.condition()
 
     def _parenthesised(self, first: Token) -> exp.Expr:
         self._advance()

@@ -8,27 +8,18 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from windrow.cql.grammar.windows import WindowGrammar
+from windrow.cql.grammar.select_list import NOT_OURS, SelectListGrammar
 from windrow.cql.grammar.words import NAME_TOKENS
 from windrow.cql.syntax import JoinSyntax, OutputSyntax, Relation, span_of
 from windrow.errors import CqlSyntaxError
-from windrow.plan.printer import RESERVED
 
 OUTPUTS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
-_NOT_OURS = {
-    "QUALIFY": "filter in an outer query",
-    "WINDOW": "windows stand after the streams in FROM: s [RANGE 10 MINUTES]",
-    "FETCH": "write LIMIT n",
-    "TABLESAMPLE": "answers are over all rows; an aggregate such as APPROX_QUANTILE(x, 0.5, 0.01) keeps fewer of them",
-    "LATERAL": "write a join",
-    "PIVOT": "write one CASE for each column",
-}
 _JOIN_WORDS = frozenset(
     {TokenType.JOIN, TokenType.INNER, TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.CROSS}
 )
 
 
-class QueryGrammar(WindowGrammar):
+class QueryGrammar(SelectListGrammar):
     def query(self) -> exp.Expr:
         """[WITH ...] blocks joined by set operations [ORDER BY] [LIMIT]."""
         first = self._curr
@@ -97,7 +88,7 @@ class QueryGrammar(WindowGrammar):
         if self._match(TokenType.DISTINCT):
             node.set("distinct", exp.Distinct())
         if not node.expressions:
-            node.set("expressions", self.listed(self._item))
+            node.set("expressions", self.listed(self.item))
             self._close_output(node)
         if not self._match(TokenType.FROM):
             self._missing_from()
@@ -131,7 +122,7 @@ class QueryGrammar(WindowGrammar):
             self._advance()
             if self._match(TokenType.DISTINCT):
                 node.set("distinct", exp.Distinct())
-            node.set("expressions", self.listed(self._item))
+            node.set("expressions", self.listed(self.item))
             self.close(f"the columns of {kind}")
             if self.at_window():
                 output.set("window", self.window())
@@ -181,24 +172,6 @@ class QueryGrammar(WindowGrammar):
     def _close_output(self, node: exp.Select) -> None:
         if self.at_window():
             self.fail("a window cannot stand here", "windows stand after relations in FROM and after WSTREAM(...)")
-
-    def _item(self) -> exp.Expr:
-        first = self._curr
-        if self._match(TokenType.STAR):
-            return self.expression(exp.Star(), first)
-        value = self.condition()
-        if self._match(TokenType.ALIAS):
-            return self.at(exp.Alias(this=value, alias=self.name("a column")), first)
-        if self._curr and self._curr.token_type in NAME_TOKENS and self._is_free_name(self._curr):
-            return self.at(exp.Alias(this=value, alias=self.name("a column")), first)
-        return value
-
-    def _is_free_name(self, token: Token) -> bool:
-        """A word that may stand as an alias without AS."""
-        if token.token_type == TokenType.IDENTIFIER:
-            return True
-        word = token.text.upper()
-        return word not in RESERVED and word not in _NOT_OURS and word not in ("INTO", "REFRESH")
 
     def _from(self) -> exp.Expr:
         node = self._joined()
@@ -254,8 +227,9 @@ class QueryGrammar(WindowGrammar):
         """Window and alias, in either order."""
         if self.at_window():
             relation.set("window", self.window())
+        self._refuse_bare_window(relation)
         if self._match(TokenType.ALIAS) or (
-            self._curr and self._curr.token_type in NAME_TOKENS and self._is_free_name(self._curr)
+            self._curr and self._curr.token_type in NAME_TOKENS and self.is_free_name(self._curr)
         ):
             relation.set("alias", self.name("an alias"))
         if self.at_window():
@@ -265,16 +239,29 @@ class QueryGrammar(WindowGrammar):
         self.at(relation, first)
         return relation
 
+    def _refuse_bare_window(self, relation: Relation) -> None:
+        """`FROM s RANGE 10 SECONDS`: the word of a window and what it takes, without brackets."""
+        word = self._curr.text.upper() if self._curr else ""
+        if word not in ("RANGE", "ROWS", "PARTITION", "SINCE") or not self._next:
+            return
+        begins = self._next.token_type in (TokenType.NUMBER, TokenType.STRING, TokenType.FROM, TokenType.INTERVAL)
+        if begins or self._next.text.upper() in ("BY", "UNBOUNDED"):
+            named = relation.this.name if isinstance(relation.this, exp.Identifier) else "(...)"
+            example = f"{self._curr.text.upper()} {self._next.text}"
+            hint = f"write {named} [{example} ...]: the window of a stream stands behind it in brackets"
+            self.fail("a window stands in brackets", hint)
+
     def _clauses(self, node: exp.Select) -> None:
         if self._match(TokenType.WHERE):
             node.set("where", self.condition())
         if self._match(TokenType.GROUP_BY):
-            node.set("group", exp.Group(expressions=self.listed(self.condition)))
+            every = bool(self._match(TokenType.ALL))
+            node.set("group", exp.Group(expressions=[] if every else self.listed(self.condition), all=every))
         if self._match(TokenType.HAVING):
             node.set("having", self.condition())
         word = self._curr.text.upper() if self._curr else ""
-        if word in _NOT_OURS:
-            self.fail(f"{word} is not part of CQL", _NOT_OURS[word])
+        if word in NOT_OURS:
+            self.fail(f"{word} is not part of CQL", NOT_OURS[word])
         if word in ("WHERE", "GROUP BY", "HAVING"):
             self.fail(
                 f"{word} stands in the wrong place", "the order is FROM, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT"
@@ -282,23 +269,10 @@ class QueryGrammar(WindowGrammar):
 
     def _ordering(self, node: exp.Expr) -> None:
         if self._match(TokenType.ORDER_BY):
-            node.set("order", exp.Order(expressions=self.listed(self._sort_key)))
+            node.set("order", exp.Order(expressions=self.listed(self.sort_key)))
         if self._match(TokenType.LIMIT):
             node.set("limit", self.whole_number("the number of rows after LIMIT"))
         if self._match(TokenType.OFFSET):
             if node.args.get("limit") is None:
                 self.fail("OFFSET needs LIMIT in front of it", "write LIMIT n OFFSET m", self._prev)
             node.set("offset", self.whole_number("the number of rows after OFFSET"))
-
-    def _sort_key(self) -> exp.Expr:
-        first = self._curr
-        key = exp.Ordered(this=self.condition())
-        if self._match(TokenType.DESC):
-            key.set("desc", True)
-        else:
-            self._match(TokenType.ASC)
-        if self.word("NULLS", "FIRST"):
-            key.set("nulls_first", True)
-        elif self.word("NULLS", "LAST"):
-            key.set("nulls_first", False)
-        return self.at(key, first)

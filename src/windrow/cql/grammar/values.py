@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from windrow.cql.grammar.words import NAME_TOKENS, WordGrammar
 from windrow.errors import CqlSyntaxError, all_names, close_names, did_you_mean, nearest
-from windrow.types import SIMPLE_TYPES, Type, array, decimal, struct
+from windrow.types import SIMPLE_TYPES, Type, array, decimal, map_of, struct
 from windrow.units import (
     CALENDAR_UNITS,
     UNITS,
@@ -137,6 +137,12 @@ class ValueGrammar(WordGrammar):
             fields = self.listed(self._field)
             self.expect(">", "the fields", "STRUCT<item: STRING, count: BIGINT>")
             return struct(*fields)
+        if self.word("MAP", "<"):
+            key = self.data_type()
+            self.expect(",", "the type of the keys", "MAP<STRING, DOUBLE>")
+            value = self.data_type()
+            self.expect(">", "the type of the values", "MAP<STRING, DOUBLE>")
+            return map_of(key, value)
         if known is None:
             self._unknown_type()
         self._advance()

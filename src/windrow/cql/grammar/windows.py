@@ -51,7 +51,7 @@ class WindowGrammar(ExpressionGrammar):
 
     def after_call(self, node: exp.Expr) -> exp.Expr:
         """WSTREAM(...)[...] inside an aggregate; nothing else takes brackets."""
-        if not self.at_window():
+        if not self.at_window() or not self._opens_window():
             return node
         if not isinstance(node, exp.Anonymous) or node.name.upper() != "WSTREAM":
             self.fail("a window cannot stand here", "windows stand after streams and sub-queries in FROM")

@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 Tree = TypeVar("Tree", bound=exp.Expr)
 
 _STRAY = {
-    ":": "a cast is written CAST(x AS type)",
+    ":": "a cast is written x::type or CAST(x AS type)",
     "INTO": "only a query with a name writes to a sink: CREATE QUERY name AS SELECT ... INTO ...",
     "REFRESH": "only a query with a name is refreshed: CREATE QUERY name AS SELECT ... REFRESH ...",
     "ESCAPE": "LIKE has no ESCAPE; use CONTAINS, STARTS_WITH or REGEXP_LIKE",

@@ -12,7 +12,7 @@ from windrow.batch.column import Column, nulls
 from windrow.batch.dictionary import Dictionary
 from windrow.batch.wide import wide_of
 from windrow.operators.operator import CompiledExpression, Predicate
-from windrow.physical.expressions import arithmetic, comparison, logic, moments, text
+from windrow.physical.expressions import arithmetic, comparison, logic, moments, nested, text
 from windrow.physical.expressions.arithmetic import Kernel
 from windrow.physical.expressions.casts import cast
 from windrow.physical.expressions.vectors import decimals, spread, vector
@@ -162,6 +162,8 @@ KERNELS: dict[str, Kernel] = {
     "SPLIT_PART": text.of_text(text.split_part),
     "REGEXP_LIKE": text.of_text(text.regexp_like),
     **{name: moments.field(name) for name in ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")},
+    "FIELD": text.of_text(nested.field),
+    "ELEMENT": text.of_text(nested.element),
     "DAYOFWEEK": moments.day_of_week,
     "TO_DATE": moments.to_date,
     "UNIX_MICROS": moments.as_microseconds,

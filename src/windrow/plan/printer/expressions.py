@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 from windrow.plan.expressions import AggregateCall, Call, Case, Cast, ColumnReference, Expression, Literal, SortKey
-from windrow.plan.printer.names import column_name
+from windrow.plan.printer.names import column_name, identifier
 from windrow.types import BINARY, DATE, DOUBLE, FLOAT, INTERVAL, STRING, TIMESTAMP, Type
 from windrow.units import format_duration, format_timestamp
 
@@ -68,7 +68,20 @@ class ExpressionPrinter:
             return f"{self.wrapped(arguments[0], _CONCAT)} IN ({self._list(arguments[1:])})", _COMPARE
         if name == "EXTRACT" and isinstance(arguments[0], Literal) and isinstance(arguments[0].value, str):
             return f"EXTRACT({arguments[0].value} FROM {self.text(arguments[1])})", _ATOM
+        if name in ("FIELD", "ELEMENT"):
+            return self._access(call), _ATOM
         return f"{name}({self._list(arguments)})", _ATOM
+
+    def _access(self, call: Call) -> str:
+        """A field or an element; what stands before a dot is in parentheses unless it is `relation.column`."""
+        source, place = call.arguments
+        text, level = self._print(source)
+        if call.function == "ELEMENT":
+            return f"{text if level >= _ATOM else f'({text})'}[{self.text(place)}]"
+        assert isinstance(place, Literal) and isinstance(place.value, str), place
+        known = isinstance(source, Call) and source.function in ("FIELD", "ELEMENT")
+        plain = known or (isinstance(source, ColumnReference) and "." in source.name)
+        return f"{text if plain else f'({text})'}.{identifier(place.value)}"
 
     def wrapped(self, expression: Expression, level: int) -> str:
         """In parentheses when it binds less tightly than `level`."""

@@ -1,0 +1,82 @@
+"""Operators, and the functions that every dialect of SQL has."""
+
+from __future__ import annotations
+
+from windrow.plan.functions.signature import (
+    Function,
+    absolute,
+    arithmetic,
+    comparison,
+    first_type,
+    gives,
+    if_type,
+    logic,
+    negated,
+    numeric,
+    part_of_time,
+    rounded,
+    shared,
+    text,
+    time_field,
+    to_integer,
+    truncated_time,
+)
+from windrow.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP
+
+_ANY = None
+ARITHMETIC = ("+", "-", "*", "/", "%")
+CORE: tuple[Function, ...] = (
+    *(Function(op, f"a {op} b", 2, 2, arithmetic(op)) for op in ARITHMETIC),
+    *(Function(op, f"a {op} b", 2, 2, comparison) for op in ("=", "<>", "<", "<=", ">", ">=")),
+    Function("NEGATE", "-a", 1, 1, negated),
+    Function("AND", "a AND b", 2, _ANY, logic),
+    Function("OR", "a OR b", 2, _ANY, logic),
+    Function("NOT", "NOT a", 1, 1, logic),
+    Function("IS NULL", "a IS NULL", 1, 1, lambda _: BOOLEAN),
+    Function("IS DISTINCT FROM", "a IS DISTINCT FROM b", 2, 2, comparison),
+    Function("IN", "a IN (b, ...)", 2, _ANY, comparison),
+    Function("LIKE", "a LIKE pattern", 2, 2, gives(BOOLEAN, STRING)),
+    Function("||", "a || b", 2, 2, text),
+    Function("ABS", "ABS(x)", 1, 1, absolute),
+    Function("SIGN", "SIGN(x)", 1, 1, numeric(DOUBLE)),
+    Function("CEIL", "CEIL(x)", 1, 1, to_integer),
+    Function("FLOOR", "FLOOR(x)", 1, 1, to_integer),
+    Function("ROUND", "ROUND(x [, digits])", 1, 2, rounded),
+    Function("SQRT", "SQRT(x)", 1, 1, numeric(DOUBLE)),
+    Function("EXP", "EXP(x)", 1, 1, numeric(DOUBLE)),
+    Function("LN", "LN(x)", 1, 1, numeric(DOUBLE)),
+    Function("LOG", "LOG(base, x)", 2, 2, numeric(DOUBLE)),
+    Function("LOG10", "LOG10(x)", 1, 1, numeric(DOUBLE)),
+    Function("POWER", "POWER(x, y)", 2, 2, numeric(DOUBLE)),
+    Function("GREATEST", "GREATEST(a, b, ...)", 2, _ANY, shared),
+    Function("LEAST", "LEAST(a, b, ...)", 2, _ANY, shared),
+    Function("UPPER", "UPPER(text)", 1, 1, gives(STRING, STRING)),
+    Function("LOWER", "LOWER(text)", 1, 1, gives(STRING, STRING)),
+    Function("LENGTH", "LENGTH(text)", 1, 1, gives(INT, STRING)),
+    Function("TRIM", "TRIM(text)", 1, 1, gives(STRING, STRING)),
+    Function("LTRIM", "LTRIM(text)", 1, 1, gives(STRING, STRING)),
+    Function("RTRIM", "RTRIM(text)", 1, 1, gives(STRING, STRING)),
+    Function("SUBSTRING", "SUBSTRING(text, from [, length])", 2, 3, gives(STRING, STRING, INT)),
+    Function("LEFT", "LEFT(text, length)", 2, 2, gives(STRING, STRING, INT)),
+    Function("RIGHT", "RIGHT(text, length)", 2, 2, gives(STRING, STRING, INT)),
+    Function("CONCAT", "CONCAT(a, b, ...)", 1, _ANY, text),
+    Function("REPLACE", "REPLACE(text, search, replacement)", 3, 3, gives(STRING, STRING)),
+    Function("POSITION", "POSITION(search, text)", 2, 2, gives(INT, STRING)),
+    Function("STARTS_WITH", "STARTS_WITH(text, prefix)", 2, 2, gives(BOOLEAN, STRING)),
+    Function("ENDS_WITH", "ENDS_WITH(text, suffix)", 2, 2, gives(BOOLEAN, STRING)),
+    Function("CONTAINS", "CONTAINS(text, part)", 2, 2, gives(BOOLEAN, STRING)),
+    Function("SPLIT_PART", "SPLIT_PART(text, delimiter, n)", 3, 3, gives(STRING, STRING, STRING, INT)),
+    Function("REGEXP_LIKE", "REGEXP_LIKE(text, pattern)", 2, 2, gives(BOOLEAN, STRING)),
+    Function("COALESCE", "COALESCE(a, b, ...)", 1, _ANY, shared),
+    Function("NULLIF", "NULLIF(a, b)", 2, 2, first_type),
+    Function("IF", "IF(condition, a, b)", 3, 3, if_type),
+    Function("EXTRACT", "EXTRACT(HOUR FROM time)", 2, 2, part_of_time),
+    Function("DATE_TRUNC", "DATE_TRUNC('hour', time)", 2, 2, truncated_time),
+    *(
+        Function(name, f"{name}(time)", 1, 1, time_field)
+        for name in ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "DAYOFWEEK")
+    ),
+    Function("TO_DATE", "TO_DATE(time)", 1, 1, gives(DATE, TIMESTAMP)),
+    Function("UNIX_MICROS", "UNIX_MICROS(time)", 1, 1, gives(BIGINT, TIMESTAMP)),
+    Function("TIMESTAMP_MICROS", "TIMESTAMP_MICROS(microseconds)", 1, 1, gives(TIMESTAMP, BIGINT)),
+)
