@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windrow.plan.expressions import Call, ColumnReference, Expression, Literal
-from windrow.plan.functions.core import ARITHMETIC, CORE
 from windrow.plan.functions.nested import NESTED
+from windrow.plan.functions.operators import ARITHMETIC, OPERATORS
 from windrow.plan.functions.signature import Function, SignatureError, check_count, shared
 from windrow.types import BOOLEAN, DecimalType, Type, is_integer, literal_type
 
@@ -64,7 +64,7 @@ def equal_columns(expression: Expression) -> tuple[ColumnReference, ColumnRefere
     return None
 
 
-FUNCTIONS: dict[str, Function] = {function.name: function for function in (*CORE, *NESTED)}
+FUNCTIONS: dict[str, Function] = {function.name: function for function in (*OPERATORS, *NESTED)}
 
 # Other spellings that people know from Spark SQL, DuckDB and PostgreSQL.
 ALIASES: dict[str, str] = {

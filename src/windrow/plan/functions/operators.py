@@ -25,7 +25,7 @@ from windrow.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP
 
 _ANY = None
 ARITHMETIC = ("+", "-", "*", "/", "%")
-CORE: tuple[Function, ...] = (
+OPERATORS: tuple[Function, ...] = (
     *(Function(op, f"a {op} b", 2, 2, arithmetic(op)) for op in ARITHMETIC),
     *(Function(op, f"a {op} b", 2, 2, comparison) for op in ("=", "<>", "<", "<=", ">", ">=")),
     Function("NEGATE", "-a", 1, 1, negated),
