@@ -18,20 +18,25 @@ from windrow.catalog import (
     WindowEntry,
 )
 from windrow.cql import (
+    NONE,
     Alter,
     Ask,
     Create,
     Describe,
     Drop,
+    Existing,
     Explain,
+    InsertAnswer,
     ResumeQuery,
     Set,
     Show,
+    ShowStatement,
     Statement,
     TableChange,
     compile_query,
     statements,
 )
+from windrow.create_text import create_text
 from windrow.errors import AggregateError, CatalogError, WindrowError
 from windrow.listing import description, listing
 from windrow.optimizer import REQUIRED, Optimized, optimize
@@ -123,14 +128,17 @@ class Session:
             self._know(_with_a_free_name(aggregate))
         self._bind_stored()
 
-    def execute(self, text: str) -> list[Result]:
-        """Run the statements of a text in order; what was done before a wrong one stays done."""
-        return list(self.run(text))
+    def execute(self, text: str, **parameters: Any) -> list[Result]:
+        """Run the statements of a text in order; what was done before a wrong one stays done.
 
-    def run(self, text: str) -> Iterator[Result]:
+        `parameters` are the values of `:name` in the text.
+        """
+        return list(self.run(text, parameters))
+
+    def run(self, text: str, parameters: Mapping[str, Any] = NONE) -> Iterator[Result]:
         """The same, one result after the other, for a caller that acts on each before the next is read."""
         try:
-            for statement in statements(text, self.catalog):
+            for statement in statements(text, self.catalog, parameters):
                 yield self.apply(statement)
         finally:
             self.catalog.sync()
@@ -293,11 +301,19 @@ def _alter(session: Session, statement: Alter) -> Result:
     return Result(statement, f"altered stream {statement.stream}")
 
 
+def _show_statement(session: Session, statement: ShowStatement) -> Result:
+    entry = statement.entry
+    return Result(statement, f"{entry.kind} {entry.name}", ("statement",), ((create_text(entry),),))
+
+
 APPLIED: dict[type, Callable[[Session, Any], Result]] = {
     Create: Session._create,
+    Existing: lambda session, found: Result(found, f"there is already a {found.entry.kind} {found.entry.name}"),
     Alter: _alter,
     Drop: Session._drop,
     TableChange: Session._change,
+    InsertAnswer: lambda session, insert: Result(insert, f"rows into {insert.table}"),  # by a runtime
+    ShowStatement: _show_statement,
     Set: Session._set,
     ResumeQuery: lambda session, statement: Result(statement, f"resumed query {statement.query}"),  # by a runtime
     Show: Session._show,

@@ -144,7 +144,7 @@ class Scripted(SparkEngine):
             if text.startswith("END "):
                 self._driver.end(text.split()[1])
             else:
-                self._driver.sql(text)  # without waking Spark: that would be another batch
+                list(self._driver.sql(text, self._made))  # without waking Spark: that would be another batch
 
     @property
     def _everything(self) -> list[str]:

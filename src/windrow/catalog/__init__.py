@@ -1,6 +1,6 @@
 """The catalog: what names stand for, what was measured, what was set; durable in a folder."""
 
-from windrow.catalog.catalog import Catalog
+from windrow.catalog.catalog import Catalog, free_name
 from windrow.catalog.entries import (
     ColumnDefinition,
     Connector,
@@ -26,4 +26,5 @@ __all__ = [
     "TableEntry",
     "WindowEntry",
     "fields_of",
+    "free_name",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
@@ -179,3 +180,8 @@ class Catalog:
         puts = [{"put": encode(entry)} for entry in self._entries.values()]
         measured = [{"statistics": [name, *self.statistics.of(name)]} for name in self.names()]
         return [*puts, *measured, *({"set": [name, value]} for name, value in self._settings.items())]
+
+
+def free_name(catalog: Catalog, like: str) -> str:
+    """The first of `query1`, `query2` ... that nothing has."""
+    return next(free for number in count(1) if catalog.get(free := f"{like}{number}") is None)

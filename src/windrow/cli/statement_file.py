@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.catalog import Catalog, Entry, QueryEntry, StreamEntry, TableEntry
-from windrow.cql import Ask, Create, Describe, Explain, Show, Statement, placed_statements
+from windrow.cql import Ask, Create, Describe, Explain, Show, ShowStatement, Statement, placed_statements
 from windrow.errors import CqlError, CqlNameError, WindrowError
 from windrow.plan.analysis.relations import streams_of
 from windrow.session import Session
 
-ASKING = (Ask, Show, Describe, Explain)  # statements that give something to print
+ASKING = (Ask, Show, ShowStatement, Describe, Explain)  # statements that give something to print
 
 
 class StatementFile(NamedTuple):

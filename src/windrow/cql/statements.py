@@ -47,6 +47,30 @@ class TableChange:
 
 
 @dataclass(frozen=True)
+class InsertAnswer:
+    """`INSERT INTO table SELECT ...`: the answer of a question, once, as rows of a table."""
+
+    table: str
+    plan: Node  # with the columns of the table
+    not_null: frozenset[str]
+    effect: Timestamp | None = None
+
+
+@dataclass(frozen=True)
+class Existing:
+    """What IF NOT EXISTS asks for is there already."""
+
+    entry: Entry
+
+
+@dataclass(frozen=True)
+class ShowStatement:
+    """SHOW CREATE."""
+
+    entry: Entry
+
+
+@dataclass(frozen=True)
 class Show:
     what: str
 
@@ -85,4 +109,18 @@ class Ask:
     plan: Node
 
 
-Statement = Create | Alter | Drop | TableChange | Show | Describe | Explain | Set | ResumeQuery | Ask
+Statement = (
+    Create
+    | Existing
+    | Alter
+    | Drop
+    | TableChange
+    | InsertAnswer
+    | Show
+    | ShowStatement
+    | Describe
+    | Explain
+    | Set
+    | ResumeQuery
+    | Ask
+)

@@ -89,6 +89,7 @@ class CreateStream(exp.Expression):
         "punctuations": False,
         "late_sink": False,
         "rejected_sink": False,
+        "if_not_exists": False,
     }
 
 
@@ -112,15 +113,18 @@ class CreateTable(exp.Expression):
         "non_retroactive": False,
         "connector": False,
         "effective": False,
+        "if_not_exists": False,
     }
 
 
 class CreateWindow(exp.Expression):
-    arg_types = {"this": True, "query": True}
+    arg_types = {"this": True, "query": True, "if_not_exists": False}
 
 
 class CreateQuery(exp.Expression):
-    arg_types = {"this": True, "query": True, "refresh": False, "sink": False}
+    """No name is written in `INSERT INTO sink(...) SELECT ...`, which is the same."""
+
+    arg_types = {"this": False, "query": True, "refresh": False, "sink": False, "if_not_exists": False}
 
 
 class Change(exp.Expression):
@@ -137,12 +141,24 @@ class Change(exp.Expression):
     }
 
 
+class InsertQuery(exp.Expression):
+    """`INSERT INTO table [(columns)] SELECT ...`."""
+
+    arg_types = {"this": True, "query": True, "columns": False, "effect": False}
+
+
 class DropSyntax(exp.Expression):
     arg_types = {"this": True, "kind": True, "if_exists": False}
 
 
 class ResumeSyntax(exp.Expression):
     arg_types = {"this": True}
+
+
+class ShowCreate(exp.Expression):
+    """`SHOW CREATE [kind] name`."""
+
+    arg_types = {"this": True, "kind": False}
 
 
 class ShowSyntax(exp.Expression):

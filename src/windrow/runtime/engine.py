@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count
 from types import TracebackType
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from windrow.catalog import StreamEntry
+from windrow.catalog import StreamEntry, free_name
+from windrow.cql import NONE, InsertAnswer
 from windrow.errors import AggregateError, WindrowError
 from windrow.plan.printer import identifier
 from windrow.runtime.health import Failing
 from windrow.runtime.query import Query, instant_of
-from windrow.runtime.questions import answered
+from windrow.runtime.questions import answered, inserted
 from windrow.session import Result, Session
 from windrow.types import Type
 from windrow.units import Instant
@@ -44,16 +44,23 @@ class Engine(ABC):
         self.session = session
         self._by_name = queries
 
-    def sql(self, text: str) -> list[Result]:
+    def sql(self, text: str, **parameters: Any) -> list[Result]:
         """Run statements; queries, streams and table changes take effect with the next step, or micro-batch.
 
-        A SELECT without a name is answered at once, from tables and from the answers of queries.
+        A SELECT without a name is answered at once, from tables and from the answers of queries. `parameters` are the
+        values of `:name` in the text: constants, whatever is in them.
         """
-        return [self.answered(result) for result in self.execute(text)]
+        return [self.answered(result) for result in self.execute(text, parameters)]
 
     @abstractmethod
-    def execute(self, text: str) -> Iterator[Result]:
+    def execute(self, text: str, parameters: Mapping[str, Any] = NONE) -> Iterator[Result]:
         """Run statements one after the other, each when its result is asked for; none is answered yet."""
+
+    def _made(self, result: Result) -> Result:
+        """INSERT ... SELECT becomes the change of a table that it stands for; any other result is as it is."""
+        if not isinstance(result.statement, InsertAnswer):
+            return result
+        return self.session.apply(inserted(result.statement, self.session.optimized, self._present))
 
     def answered(self, result: Result) -> Result:
         """With the rows of a SELECT as they are now; any other result as it is."""
@@ -69,7 +76,7 @@ class Engine(ABC):
 
     def query(self, cql: str, name: str | None = None) -> Query:
         """Keep the answer of a query up to date from the next step, or micro-batch, on."""
-        name = name or next(free for n in count(1) if self.session.catalog.get(free := f"query{n}") is None)
+        name = name or free_name(self.session.catalog, "query")
         self.sql(f"CREATE QUERY {identifier(name)} AS {cql}")
         return self[name]
 

@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary, Segment, column_from_arrow, concat, empty, inserts, rows_to_arrow
-from windrow.cql import Ask
+from windrow.cql import Ask, InsertAnswer, TableChange
 from windrow.errors import WindrowError
 from windrow.physical.lower import Lowering
 from windrow.physical.physical_node import PhysicalNode, contents_of
+from windrow.plan.expressions import Value
 from windrow.plan.nodes import Limit, Node, OutputStream, Sort, Stream, Table
 from windrow.plan.printer import identifier, query_text
 from windrow.runtime.bounds import with_bounds
@@ -26,6 +27,7 @@ from windrow.runtime.shown_order import in_shown_order
 from windrow.runtime.stepping import SegmentPass
 from windrow.runtime.view import View
 from windrow.session import Result
+from windrow.types import DATE, INTERVAL, TIMESTAMP, Type
 from windrow.units import format_timestamp
 
 Present = Callable[[str], pa.Table]  # the rows that a name holds now
@@ -63,6 +65,25 @@ def ask(plan: Node, present: Present) -> pa.Table:
     rows = concat([empty(plan.schema.types, dictionary), *view.at(_NOW.begin)])
     keys = plan.keys if isinstance(plan, Sort | Limit) else ()
     return with_bounds(rows_to_arrow(in_shown_order(rows, plan.schema, keys), plan.schema.names), plan)
+
+
+def inserted(statement: InsertAnswer, optimize: Callable[[Node], Node], present: Present) -> TableChange:
+    """The change of a table that INSERT ... SELECT makes: with the rows of its answer now."""
+    check_kept(statement.plan)
+    answer = ask(optimize(statement.plan), present)
+    columns = [_values(column, of) for column, of in zip(answer.columns, statement.plan.schema.types, strict=True)]
+    for name, values in zip(answer.column_names, columns, strict=True):
+        if None in values and name in statement.not_null:
+            raise WindrowError(f"{name} of {statement.table} cannot be NULL", f"add WHERE {name} IS NOT NULL")
+    return TableChange("INSERT", statement.table, tuple(zip(*columns, strict=True)), effect=statement.effect)
+
+
+def _values(column: pa.ChunkedArray, of: Type) -> list[Value]:
+    """Times and intervals as whole microseconds, dates as whole days."""
+    if of in (TIMESTAMP, INTERVAL, DATE):
+        column = column.cast(pa.int32() if of == DATE else pa.int64())
+    values: list[Value] = column.to_pylist()
+    return values
 
 
 def _rows(table: pa.Table, plan: Table, dictionary: Dictionary) -> Batch:

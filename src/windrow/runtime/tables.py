@@ -239,7 +239,7 @@ class TableStore:
         return rows.take(new)
 
     def _constants(self, rows: Sequence[Sequence[Value]]) -> tuple[Column, ...]:
-        columns = zip(*rows, strict=True)
+        columns = zip(*rows, strict=True) if rows else [()] * len(self._types)
         return tuple(
             column_from_arrow(_array(values, of), self._dictionary, of)
             for values, of in zip(columns, self._types, strict=True)

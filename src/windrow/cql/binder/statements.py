@@ -9,11 +9,11 @@ from sqlglot import exp
 from windrow.catalog import (
     Catalog,
     Connector,
-    Entry,
     QueryEntry,
     StreamEntry,
     TableEntry,
     WindowEntry,
+    free_name,
 )
 from windrow.catalog.connectors import SINKS, STREAM_SOURCES, TABLE_SOURCES, ConnectorKind
 from windrow.catalog.entries import BEST_EFFORT, EXACT, ON_LOOKUP
@@ -21,19 +21,33 @@ from windrow.catalog.settings import SETTINGS
 from windrow.cql import syntax
 from windrow.cql.binder.column_definitions import bind_columns, check_not_computed
 from windrow.cql.binder.declared_columns import column_of
+from windrow.cql.binder.entries import check_free, find
 from windrow.cql.binder.expressions import ExpressionBinder
 from windrow.cql.binder.punctuations import bind_punctuation, check_punctuations
 from windrow.cql.binder.queries import QueryBinder
-from windrow.cql.binder.scope import RelationScope, Scope
+from windrow.cql.binder.scope import Scope
 from windrow.cql.binder.sinks import check_side_sink, check_sink
-from windrow.cql.binder.table_changes import bind_change
-from windrow.cql.statements import Alter, Ask, Create, Describe, Drop, Explain, ResumeQuery, Set, Show, Statement
+from windrow.cql.binder.table_statements import bind_insert_answer, bind_table_change
+from windrow.cql.statements import (
+    Alter,
+    Ask,
+    Create,
+    Describe,
+    Drop,
+    Existing,
+    Explain,
+    ResumeQuery,
+    Set,
+    Show,
+    ShowStatement,
+    Statement,
+)
 from windrow.cql.syntax import span_of
 from windrow.errors import CqlMeaningError, CqlNameError, nearest
 from windrow.plan.analysis.join_lookups import form_of
 from windrow.plan.analysis.lookups import Refusal
 from windrow.plan.analysis.refreshes import slides_below
-from windrow.plan.expressions import ColumnReference, Literal, Value
+from windrow.plan.expressions import Literal, Value
 from windrow.plan.nodes import Node, Stream
 from windrow.plan.printer import query_text
 from windrow.types import INTERVAL, TIMESTAMP
@@ -42,6 +56,9 @@ from windrow.units import MAX_DURATION, Duration
 
 def bind_statement(tree: exp.Expr, catalog: Catalog) -> Statement:
     bind = _BINDERS.get(type(tree))
+    there = catalog.taken(tree.this.name) if tree.args.get("if_not_exists") else None
+    if there is not None and isinstance(tree, _CREATING[there.kind]):
+        return Existing(there)
     if bind is not None:
         return bind(tree, catalog)
     return _ask(tree, catalog)
@@ -60,7 +77,7 @@ def bind_query(tree: exp.Expr, catalog: Catalog) -> Node | None:
 
 
 def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:
-    _check_free(tree.this, catalog)
+    check_free(tree.this, catalog)
     connector = _connector(tree.args.get("connector"), STREAM_SOURCES, "stream source")
     columns = bind_columns(tree, connector, catalog)
     if tree.args.get("primary_key"):
@@ -101,7 +118,7 @@ def _create_stream(tree: exp.Expr, catalog: Catalog) -> Statement:
 
 
 def _alter(tree: exp.Expr, catalog: Catalog) -> Statement:
-    entry = _find(tree.this, catalog)
+    entry = find(tree.this, catalog)
     if not isinstance(entry, StreamEntry):
         hint = "drop it and create it anew" if not isinstance(entry, TableEntry) else "change its rows with UPDATE"
         raise CqlMeaningError(f"{entry.name} is a {entry.kind}, not a stream", span_of(tree.this), hint)
@@ -133,7 +150,7 @@ def _check_source_columns(tree: exp.Expr, source: ConnectorKind) -> None:
 
 
 def _create_table(tree: exp.Expr, catalog: Catalog) -> Statement:
-    _check_free(tree.this, catalog)
+    check_free(tree.this, catalog)
     connector = _connector(tree.args.get("connector"), TABLE_SOURCES, "table source")
     columns = bind_columns(tree, connector, catalog)
     key: list[str] = []
@@ -163,14 +180,16 @@ def _create_table(tree: exp.Expr, catalog: Catalog) -> Statement:
 
 
 def _create_window(tree: exp.Expr, catalog: Catalog) -> Statement:
-    _check_free(tree.this, catalog)
+    check_free(tree.this, catalog)
     binder = QueryBinder(catalog)
     plan = binder.bind(tree.args["query"])
     return Create(WindowEntry(tree.this.name, query_text(plan), _uses(binder), plan))
 
 
 def _create_query(tree: exp.Expr, catalog: Catalog) -> Statement:
-    _check_free(tree.this, catalog)
+    if tree.this is None:
+        tree.set("this", exp.to_identifier(free_name(catalog, "query")))
+    check_free(tree.this, catalog)
     binder = QueryBinder(catalog)
     plan = binder.bind(tree.args["query"])
     sink = tree.args.get("sink")
@@ -197,13 +216,6 @@ def _check_lookup(tree: exp.Expr, plan: Node) -> None:
 
 def _uses(binder: QueryBinder) -> tuple[str, ...]:
     return tuple(dict.fromkeys(binder.uses))
-
-
-def _check_free(name: exp.Identifier, catalog: Catalog) -> None:
-    taken = catalog.taken(name.name)
-    if taken is not None:
-        hint = f"DROP {taken.kind.upper()} {taken.name} first, or choose another name"
-        raise CqlNameError(f"there is already a {taken.kind} {taken.name}", span_of(name), hint)
 
 
 def _connector(node: exp.Expr | None, known: dict[str, ConnectorKind], what: str) -> Connector | None:
@@ -260,7 +272,7 @@ def _drop(tree: exp.Expr, catalog: Catalog) -> Statement:
 
 
 def _resume(tree: exp.Expr, catalog: Catalog) -> Statement:
-    entry = _find(tree.this, catalog)
+    entry = find(tree.this, catalog)
     if not isinstance(entry, QueryEntry):
         hint = "queries that were set aside are resumed; SHOW QUERIES says which these are"
         raise CqlMeaningError(f"{entry.name} is a {entry.kind}, not a query", span_of(tree.this), hint)
@@ -271,16 +283,8 @@ def _show(tree: exp.Expr, catalog: Catalog) -> Statement:
     return Show(str(tree.this).lower())
 
 
-def _find(name: exp.Identifier, catalog: Catalog) -> Entry:
-    entry = catalog.get(name.name)
-    if entry is None:
-        hint = nearest(name.name, catalog.names(), "names")
-        raise CqlNameError(f"there is nothing called {name.name}", span_of(name), hint)
-    return entry
-
-
 def _describe(tree: exp.Expr, catalog: Catalog) -> Statement:
-    return Describe(_find(tree.this, catalog))
+    return Describe(find(tree.this, catalog))
 
 
 def _explain(tree: exp.Expr, catalog: Catalog) -> Statement:
@@ -288,7 +292,7 @@ def _explain(tree: exp.Expr, catalog: Catalog) -> Statement:
     form = None if form is None else str(form).lower()
     if not isinstance(tree.this, exp.Identifier):
         return Explain(None, QueryBinder(catalog).bind(tree.this), form)
-    entry = _find(tree.this, catalog)
+    entry = find(tree.this, catalog)
     if not isinstance(entry, QueryEntry | WindowEntry):
         hint = f"write EXPLAIN SELECT * FROM {entry.name}"
         raise CqlMeaningError(f"{entry.name} is a {entry.kind}, not a query", span_of(tree.this), hint)
@@ -307,22 +311,28 @@ def _set(tree: exp.Expr, catalog: Catalog) -> Statement:
     return Set(name, value)
 
 
-def _change(tree: exp.Expr, catalog: Catalog) -> Statement:
-    entry = _find(tree.this, catalog)
-    if not isinstance(entry, TableEntry):
-        hint = "streams are fed by their source" if isinstance(entry, StreamEntry) else "change the table it reads"
-        raise CqlMeaningError(f"{entry.name} is a {entry.kind}, not a table", span_of(tree.this), hint)
-    columns = {column.name.lower(): ColumnReference(column.name, column.type) for column in entry.columns}
-    scope = Scope.over(RelationScope(entry.name, columns))
-    return bind_change(tree, entry, ExpressionBinder(catalog, scope, str(tree.args["kind"])))
+def _show_create(tree: exp.Expr, catalog: Catalog) -> Statement:
+    entry, kind = find(tree.this, catalog), tree.args.get("kind")
+    if kind is not None and entry.kind != kind.lower():
+        hint = f"write SHOW CREATE {entry.kind.upper()} {entry.name}"
+        raise CqlNameError(f"{entry.name} is a {entry.kind}, not a {kind.lower()}", span_of(tree.this), hint)
+    return ShowStatement(entry)
 
 
+_CREATING = {
+    "stream": syntax.CreateStream,
+    "table": syntax.CreateTable,
+    "window": syntax.CreateWindow,
+    "query": syntax.CreateQuery,
+}
 _BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, Catalog], Statement]] = {
     syntax.CreateStream: _create_stream,
     syntax.CreateTable: _create_table,
     syntax.CreateWindow: _create_window,
     syntax.CreateQuery: _create_query,
-    syntax.Change: _change,
+    syntax.Change: bind_table_change,
+    syntax.InsertQuery: bind_insert_answer,
+    syntax.ShowCreate: _show_create,
     syntax.AlterSyntax: _alter,
     syntax.DropSyntax: _drop,
     syntax.ShowSyntax: _show,

@@ -12,7 +12,8 @@ from windrow.cql.binder.expressions import ExpressionBinder
 from windrow.cql.statements import TableChange
 from windrow.cql.syntax import span_of
 from windrow.errors import CqlMeaningError, CqlNameError, CqlTypeError, nearest
-from windrow.plan.expressions import Cast, Expression, Literal, Value
+from windrow.plan.expressions import Cast, Expression, Literal, Named, Value
+from windrow.plan.nodes import Alias, Node, Project
 from windrow.types import (
     DATE,
     DOUBLE,
@@ -43,6 +44,24 @@ def bind_change(tree: exp.Expr, table: TableEntry, binder: ExpressionBinder) -> 
     )
 
 
+def inserted(plan: Node, tree: exp.Expr, table: TableEntry) -> Node:
+    """A query whose rows are inserted, with the columns of the table."""
+    named = tree.args.get("columns")
+    targets = _targets(named, table) if named else list(table.columns)
+    query = tree.args["query"]
+    if len(plan.schema) != len(targets):
+        names = ", ".join(column.name for column in targets)
+        message = f"{len(plan.schema)} columns are selected for {len(targets)} columns"
+        raise CqlTypeError(message, span_of(query), f"select one for each of {names}")
+    below = Alias(plan, "_inserted")
+    given = {
+        target.name: _fitting(source, target, query)
+        for target, source in zip(targets, below.schema.columns, strict=True)
+    }
+    columns = (Named(c.name, given.get(c.name) or Cast(Literal(None, NULL), c.type)) for c in table.columns)
+    return Project(below, tuple(columns))
+
+
 def _rows(tree: exp.Expr, table: TableEntry, binder: ExpressionBinder) -> tuple[tuple[Value, ...], ...]:
     named = tree.args.get("columns")
     targets = _targets(named, table) if named else list(table.columns)
@@ -69,7 +88,7 @@ def _row(
         column.name: _constant(node, column, binder) for node, column in zip(row.expressions, targets, strict=True)
     }
     for column in table.columns:
-        if given.get(column.name) is None and not _takes_null(column, table):
+        if given.get(column.name) is None and not takes_null(column, table):
             raise CqlTypeError(f"{column.name} cannot be NULL", span_of(row), f"give {column.name} a value")
     return tuple(given.get(column.name) for column in table.columns)
 
@@ -94,13 +113,13 @@ def _assignment(node: exp.Expr, table: TableEntry, binder: ExpressionBinder) -> 
         hint = "delete the row and insert another key"
         raise CqlMeaningError(f"{column.name} is the key of a non-retroactive table", span_of(node.this), hint)
     value = _fitting(binder.bind(node.expression), column, node.expression)
-    if isinstance(value, Literal) and value.value is None and not _takes_null(column, table):
+    if isinstance(value, Literal) and value.value is None and not takes_null(column, table):
         hint = f"give {column.name} a value, or delete the row"
         raise CqlTypeError(f"{column.name} cannot be NULL", span_of(node.expression), hint)
     return column.name, value
 
 
-def _takes_null(column: ColumnDefinition, table: TableEntry) -> bool:
+def takes_null(column: ColumnDefinition, table: TableEntry) -> bool:
     return column.nullable and column.name not in table.primary_key
 
 

@@ -76,6 +76,9 @@ class ExpressionGrammar(CallGrammar):
             return self._parenthesised(first)
         if kind == TokenType.EXISTS:
             return self._exists(first)
+        if kind == TokenType.COLON and self._next and self._next.token_type == TokenType.VAR:
+            self._advance(2)
+            return self.at(exp.Placeholder(this=self._prev.text), first)
         return self._named(first)
 
     def _named(self, first: Token) -> exp.Expr:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from windrow.cql.grammar.changes import ChangeGrammar
-from windrow.cql.grammar.words import NAME_TOKENS
+from windrow.cql.grammar.commands import KINDS, CommandGrammar
 from windrow.cql.syntax import (
     AlterSyntax,
     ColumnSyntax,
@@ -18,19 +17,12 @@ from windrow.cql.syntax import (
     CreateTable,
     CreateWindow,
     DescribeSyntax,
-    DropSyntax,
-    ExplainSyntax,
     PunctuationSyntax,
-    ResumeSyntax,
-    SetSyntax,
-    ShowSyntax,
 )
 from windrow.errors import CqlSyntaxError, nearest
 from windrow.units import MAX_DURATION
 
-KINDS = ("STREAM", "TABLE", "WINDOW", "QUERY")
-PLURALS = ("STREAMS", "TABLES", "WINDOWS", "QUERIES", "FUNCTIONS", "SETTINGS")
-FORMS = ("TREE", "JSON", "PICTURE")
+_CREATED = tuple(f"the {kind.lower()}" for kind in KINDS)
 _REFRESHES = (("EXACT",), ("BEST", "EFFORT"), ("ON", "LOOKUP"))
 _STREAM_CLAUSES = (
     *("TIMESTAMP BY", "ARRIVAL", "SLACK", "LIFETIME BY", "HEARTBEAT", "PUNCTUATION", "FROM"),
@@ -59,7 +51,7 @@ STATEMENTS = (
 )
 
 
-class StatementGrammar(ChangeGrammar):
+class StatementGrammar(CommandGrammar):
     def _parse_statement(self) -> exp.Expr | None:
         first = self._curr
         if not first or self._match(TokenType.SEMICOLON):  # sqlglot hands over a semicolon that has a comment
@@ -85,6 +77,19 @@ class StatementGrammar(ChangeGrammar):
         return self.at(read(), first)
 
     def _create(self) -> exp.Expr:
+        """`IF NOT EXISTS` stands before the name, whatever is created."""
+        node = self._created()
+        node.set("if_not_exists", self._if_not_exists)
+        return node
+
+    def name(self, what: str) -> exp.Identifier:
+        """What is created may be named with IF NOT EXISTS in front."""
+        if what in _CREATED and self.word("IF", "NOT", "EXISTS"):
+            self._if_not_exists = True
+        return super().name(what)
+
+    def _created(self) -> exp.Expr:
+        self._if_not_exists = False
         if self.word("STREAM"):
             return self._create_stream()
         if self.word("TABLE"):
@@ -93,7 +98,7 @@ class StatementGrammar(ChangeGrammar):
             name = self.name("the window")
             self.expect("AS", "the name of the window", "CREATE WINDOW name AS SELECT ...")
             return CreateWindow(this=name, query=self.query())
-        if self.word("QUERY"):
+        if self.word("QUERY") or self.word("MATERIALIZED", "VIEW"):
             return self._create_query()
         hint = f"write CREATE with one of {', '.join(KINDS)}"
         self.fail(f"{self.present} cannot be created" if self._curr else "CREATE stands alone", hint)
@@ -102,7 +107,7 @@ class StatementGrammar(ChangeGrammar):
         node = CreateStream(this=self.name("the stream"), columns=self._columns("stream"))
         node.set("primary_key", self._primary_key)
         if self._match(TokenType.FROM):
-            node.set("connector", self._connector("a source"))
+            node.set("connector", self.connector("a source"))
         clauses: dict[str, Callable[[], tuple[str, object]]] = {
             "TIMESTAMP": self._times,
             "ARRIVAL": lambda: ("arrival", True),
@@ -172,7 +177,7 @@ class StatementGrammar(ChangeGrammar):
 
     def _side_sink(self, which: str) -> ConnectorSyntax:
         self.expect("INTO", which, f"{which} INTO json('folder')")
-        return self._connector("a sink")
+        return self.connector("a sink")
 
     def _pause(self, after: str, otherwise: str | None = None) -> int:
         """`otherwise` says what to write in place of no time at all, where that is none."""
@@ -210,7 +215,7 @@ class StatementGrammar(ChangeGrammar):
             if self.word("NON", "RETROACTIVE"):
                 self._once(node, "non_retroactive", True, word)
             elif self._match(TokenType.FROM):
-                self._once(node, "connector", self._connector("a source"), word)
+                self._once(node, "connector", self.connector("a source"), word)
             elif self.word("EFFECTIVE"):
                 self.expect("BY", "EFFECTIVE", "EFFECTIVE BY column")
                 self._once(node, "effective", self.name("a column"), word)
@@ -230,7 +235,7 @@ class StatementGrammar(ChangeGrammar):
             if self.word("REFRESH"):
                 self._once(node, "refresh", self._refresh(), word)
             elif self._match(TokenType.INTO):
-                self._once(node, "sink", self._connector("a sink"), word)
+                self._once(node, "sink", self.connector("a sink"), word)
             else:
                 self.fail(f"{self.present} cannot stand after the query", "after the query come REFRESH and INTO")
         return node
@@ -283,7 +288,7 @@ class StatementGrammar(ChangeGrammar):
             self.fail("PRIMARY KEY is written twice", "name all columns of the key in one PRIMARY KEY (a, b)", word)
         self._primary_key = columns
 
-    def _connector(self, what: str) -> ConnectorSyntax:
+    def connector(self, what: str) -> ConnectorSyntax:
         first = self._curr
         node = ConnectorSyntax(this=self.name(what), arguments=[], options=[])
         if self._match(TokenType.L_PAREN) and not self._match(TokenType.R_PAREN):
@@ -305,48 +310,3 @@ class StatementGrammar(ChangeGrammar):
         self._advance(2)
         name = self.expression(exp.Identifier(this=token.text, quoted=False), token)
         node.append("options", exp.PropertyEQ(this=name, expression=self._parse_unary()))
-
-    def _drop(self) -> exp.Expr:
-        kind = next((kind for kind in KINDS if self.word(kind)), None)
-        if kind is None:
-            hint = f"write DROP with one of {', '.join(KINDS)} and a name"
-            self.fail(f"{self.present} cannot be dropped" if self._curr else "DROP stands alone", hint)
-        exists = self.word("IF", "EXISTS")
-        return DropSyntax(this=self.name(f"the {kind.lower()}"), kind=kind, if_exists=exists)
-
-    def _resume(self) -> exp.Expr:
-        self.expect("QUERY", "RESUME", "RESUME QUERY name")
-        return ResumeSyntax(this=self.name("the query"))
-
-    def _show(self) -> exp.Expr:
-        word = self._curr.text.upper() if self._curr else ""
-        if word not in PLURALS:
-            message = f"{self.present} cannot be shown" if self._curr else "SHOW stands alone"
-            self.fail(message, nearest(word, PLURALS, "things to show"))
-        self._advance()
-        return ShowSyntax(this=word)
-
-    def _explain(self) -> exp.Expr:
-        form = next((form for form in FORMS if self.word(form)), None)
-        if self.at_query():
-            return ExplainSyntax(this=self.query(), format=form)
-        if not self._curr or self._curr.token_type not in NAME_TOKENS:
-            hint = "write EXPLAIN SELECT ..., or EXPLAIN and the name of a query"
-            self.fail(f"a query is missing after EXPLAIN, here is {self.present}", hint)
-        if self._next and form is None:
-            self.fail(f"{self.present} is not a form of EXPLAIN", nearest(self._curr.text, FORMS, "forms"))
-        return ExplainSyntax(this=self.name("a query"), format=form)
-
-    def _set(self) -> exp.Expr:
-        first = self._curr
-        if not first or first.token_type not in NAME_TOKENS:
-            self.fail(f"the name of a setting is missing, here is {self.present}", "SHOW SETTINGS lists them")
-        self._advance()
-        name = self.expression(exp.Identifier(this=first.text, quoted=False), first)  # EXPLAIN is one, though reserved
-        if not self._match(TokenType.EQ):
-            self.expect("TO", "the name of the setting", f"SET {first.text} = value")
-        token = self._curr
-        if not token or token.token_type in (TokenType.L_PAREN, TokenType.COMMA):
-            self.fail(f"the value of the setting is missing, here is {self.present}", "write SET name = value")
-        self._advance()
-        return SetSyntax(this=name, value=token.text)

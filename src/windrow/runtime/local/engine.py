@@ -6,7 +6,7 @@ What comes in is the part of `Inputs`, what becomes of it that of `RunningQuerie
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow as pa
 from windrow.batch import Dictionary
 from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock, SystemClock, monotonic
-from windrow.cql import Alter, Create, Drop, ResumeQuery, TableChange
+from windrow.cql import NONE, Alter, Create, Drop, ResumeQuery, TableChange
 from windrow.errors import WindrowError
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.runtime.create_statements import columns_of, no_rows, stream_statement
@@ -53,10 +53,10 @@ class LocalEngine(Engine):
         for entry in session.catalog.everything():
             self._start(entry)
 
-    def execute(self, text: str) -> Iterator[Result]:
+    def execute(self, text: str, parameters: Mapping[str, Any] = NONE) -> Iterator[Result]:
         """Run statements; queries and streams start with the next step."""
         with self._inputs.lock:
-            for result in self.session.run(text):
+            for result in map(self._made, self.session.run(text, parameters)):
                 self._apply(result)
                 yield result
 

@@ -6,7 +6,7 @@ Nothing here knows Spark. Who runs the batches is a `Host`; what they compute is
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry
 from windrow.clock import Clock
-from windrow.cql import Create, Drop, ResumeQuery
+from windrow.cql import NONE, Create, Drop, ResumeQuery
 from windrow.errors import WindrowError
 from windrow.plan.explain import Distribution
 from windrow.plan.nodes import Node
@@ -126,14 +126,19 @@ class Driver:
         runs = query in self.queries and query not in self.plans.aside
         return self.answers.as_it_runs(query, self.queries[query].plan) if runs else None
 
-    def sql(self, text: str) -> Iterator[Result]:
-        """Run statements; queries, streams and table changes take effect with the next micro-batch."""
+    def sql(
+        self, text: str, made: Callable[[Result], Result], parameters: Mapping[str, Any] = NONE
+    ) -> Iterator[Result]:
+        """Run statements; queries, streams and table changes take effect with the next micro-batch.
+
+        `made` computes what is to be recorded of a statement that asks for rows.
+        """
         with self.lock:
-            for result in self.session.run(text):
+            for result in map(made, self.session.run(text, parameters)):
                 self._record(result.statement)
                 yield result
 
-    def resume(self, text: str) -> list[Result]:
+    def resume(self, text: str, made: Callable[[Result], Result]) -> list[Result]:
         """Run the statements of a text, except those that the checkpoint has from an earlier run.
 
         A name that the checkpoint knows as something else is refused.
@@ -143,8 +148,8 @@ class Driver:
             for statement in self.statements.new_in(text, self.session.catalog, self.batches.has_ended):
                 if isinstance(statement, ResumeQuery) and not self.aside.is_aside(statement.query):
                     continue  # a text that is run again and again says it each time
-                results.append(self.session.apply(statement))
-                self._record(statement)
+                results.append(made(self.session.apply(statement)))
+                self._record(results[-1].statement)
         return results
 
     def push(self, stream: str, table: pa.Table) -> None:

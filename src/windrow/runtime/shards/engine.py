@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from windrow.catalog import StreamEntry, TableEntry
+from windrow.cql import NONE
 from windrow.runtime.create_statements import columns_of, no_rows, stream_statement
 from windrow.runtime.engine import Engine
 from windrow.runtime.health import Failing
@@ -27,11 +28,11 @@ class ShardedEngine(Engine):
         self._driver, self._loop = driver, loop
         self._is_resumable = is_resumable
 
-    def execute(self, text: str) -> Iterator[Result]:
+    def execute(self, text: str, parameters: Mapping[str, Any] = NONE) -> Iterator[Result]:
         """Run statements; queries, streams and table changes take effect with the next micro-batch."""
         self._loop.check()
         try:
-            yield from self._driver.sql(text)
+            yield from self._driver.sql(text, self._made, parameters)
         finally:
             self._loop.wake()
 
@@ -44,7 +45,7 @@ class ShardedEngine(Engine):
 
         A name that the checkpoint knows as something else is refused.
         """
-        results = self._driver.resume(text)
+        results = self._driver.resume(text, self._made)
         self._loop.wake()
         return results
 

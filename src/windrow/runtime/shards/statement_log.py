@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from itertools import takewhile
 
 from windrow.catalog import Catalog, Connector, Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
-from windrow.cql import Alter, Create, Drop, ResumeQuery, Set, Statement, TableChange, statements
+from windrow.cql import Alter, Create, Drop, InsertAnswer, ResumeQuery, Set, Statement, TableChange, statements
 from windrow.errors import CheckpointError
 from windrow.runtime.outputs.sinks import SinkForm
 from windrow.runtime.shards.resumed_catalog import ResumedCatalog
@@ -184,7 +184,7 @@ class StatementLog:
         recorded = [digest for digest, number in self._checkpoint.resumed() if number <= self.last]
         names = ResumedCatalog(catalog)
         for statement in statements(text, names):
-            if not isinstance(statement, Create | Alter | Drop | TableChange | Set):
+            if not isinstance(statement, Create | Alter | Drop | TableChange | InsertAnswer | Set):
                 yield statement
                 continue
             digest, is_known = _digest(statement), isinstance(statement, Create) and self._knows(statement.entry, names)
