@@ -51,7 +51,7 @@ from windrow.plan.strategy import Strategy
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.sharing.prepare import prepare
 from windrow.sharing.shared_with import shared_with
-from windrow.sharing.starting import Plans, PreparedQuery, Settings, StartingQuery, upsert_key
+from windrow.sharing.starting import Plans, PreparedQuery, RunningQueryPlan, Settings, StartingQuery, upsert_key
 from windrow.types import Type
 from windrow.units import BEGINNING, format_timestamp
 
@@ -269,11 +269,16 @@ class Session:
             return query
         return replace(query, is_looked_up=entry.is_on_lookup, upsert_key=upsert_key(entry.sink, optimized))
 
-    def prepare(self, queries: Iterable[StartingQuery], synopses: Sequence[GroupSynopsis] = ()) -> Plans:
-        """The plans of queries that start, as they will run beside synopses that run already."""
+    def prepare(
+        self,
+        queries: Iterable[StartingQuery],
+        synopses: Sequence[GroupSynopsis] = (),
+        running: Iterable[RunningQueryPlan] = (),
+    ) -> Plans:
+        """The plans of queries that start, as they will run beside synopses and plans that run already."""
         catalog = self.catalog
         settings = Settings(catalog.synopsis_memory, is_sharded=self._distribution is not None)
-        return prepare(queries, settings, catalog.statistics, synopses)
+        return prepare(queries, settings, catalog.statistics, synopses, running)
 
     def _planned(self, name: str) -> PreparedQuery | None:
         """A query of the catalog, as it would run if all of them started together."""

@@ -18,7 +18,7 @@ from windrow.plan.analysis.bounds import bounds_of
 from windrow.plan.explain import Distribution, ExplainedNode
 from windrow.plan.explain.operators import describe_operator, operator_name
 from windrow.plan.nodes import Node
-from windrow.plan.running_nodes import Exchange, MergeGroups, SlicePartials
+from windrow.plan.running_nodes import Exchange, MergeGroups, SharedSlices
 from windrow.runtime.local import LocalEngine
 from windrow.session import Session
 
@@ -130,7 +130,7 @@ def test_a_periodic_aggregate_is_shown_with_its_slices() -> None:
     (result,) = engine.sql("EXPLAIN q")
     assert result.explanation is not None
     merged = result.explanation.plan.inputs[0]
-    assert merged.operator == "MergeGroups" and merged.inputs[0].operator == "SlicePartials"
+    assert merged.operator == "MergeGroups" and merged.inputs[0].inputs[0].operator == "SharedSlices"
     assert max(entry.rows for entry in merged.state) == 600, "100 groups in 6 slices, not 60,000 rows of a window"
     engine.close()
 
@@ -146,7 +146,7 @@ def test_settings_hold_on_the_command_line(setting: str, exchanges: int, is_slic
     engine.sql(f"CREATE QUERY q AS {PERIODIC}")
     plan = plans_on_shards(started(engine))["q"]
     assert shown(found.plan) == shape(plan)
-    assert any(isinstance(node, MergeGroups | SlicePartials) for node in plan.walk()) == is_sliced
+    assert any(isinstance(node, MergeGroups) for node in plan.walk()) == is_sliced
     assert sum(isinstance(node, Exchange) for node in plan.walk()) >= exchanges
     engine.close()
 
@@ -180,7 +180,7 @@ def test_a_query_is_planned_under_the_optimizer_of_its_create(at_create: str, la
     (on_command_line,) = command.explain("EXPLAIN q")
     running = (plans_on_shards if shards else local_plans)(started(engine))["q"]
     assert before == shown(on_command_line.plan) == shape(running) == explained(engine, "q")
-    assert any(isinstance(node, SlicePartials) for node in running.walk()) == (at_create == "on")
+    assert any(isinstance(node, SharedSlices) for node in running.walk()) == (at_create == "on")
     engine.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,8 +15,9 @@ from support.rows_in_view import Row
 from support.shard_runs import ShardsInProcess
 from support.sub_windows import DECLARATION, HALF, SCHEMA, moments_of, streams
 from windrow.plan.running_nodes import SharedSlices
+from windrow.plan.strategy import Strategy
 from windrow.runtime.local import LocalEngine
-from windrow.sharing.starting import StartingQuery
+from windrow.sharing.starting import RunningQueryPlan, StartingQuery
 
 lists = st.sampled_from(
     ["COUNT(*) AS n, AVG(x) AS a", "MAX(x) AS m, SUM(w) AS t", "SUM(w) AS t, AVG(w) AS a, MIN(y) AS y, COUNT(y) AS n"]
@@ -49,8 +51,7 @@ def run(
 @settings(max_examples=120)
 @given(
     rows=streams(most=60),
-    asked=st.lists(windows(), min_size=2, max_size=5),
-    chosen=lists,
+    asked=st.lists(st.tuples(windows(), lists), min_size=1, max_size=5),
     keys=st.sampled_from(["", "k"]),
     selected=st.booleans(),
     cuts=st.lists(st.integers(0, 24), max_size=6),
@@ -59,8 +60,7 @@ def run(
 )
 def test_each_gives_what_it_gives_alone(
     rows: list[Row],
-    asked: list[str],
-    chosen: str,
+    asked: list[tuple[str, str]],
     keys: str,
     selected: bool,
     cuts: list[int],
@@ -69,8 +69,11 @@ def test_each_gives_what_it_gives_alone(
 ) -> None:
     key, group = ("k, ", " GROUP BY k") if keys else ("", "")
     where = " WHERE x <> 1" if selected else ""
-    source = "(SELECT ts, k, x, y, CAST(x AS DOUBLE) / 3 AS w FROM s {}) AS q"
-    texts = [f"SELECT {key}{chosen} FROM {source.format(window)}{where}{group}" for window in asked]
+    source = "(SELECT ts, k, x, y, CAST(x AS DOUBLE) / 3 AS w FROM s {}) AS q{}"
+    texts = [
+        f"SELECT {key}{chosen} FROM {source.format(window, number)}{where}{group}"
+        for number, (window, chosen) in enumerate(asked)
+    ]
     moments = moments_of(rows)
     together = run(texts, rows, cuts, strategy, moments, shards)
     assert together == [run([text], rows, [], "upa", moments)[0] for text in texts]
@@ -113,4 +116,56 @@ def test_slices_of_a_width_are_made_from_the_widest_that_divide_it() -> None:
         return [[node.width // 1_000_000 for node in plan.walk() if isinstance(node, SharedSlices)] for plan in plans]
 
     assert widths(queries) == [[10], [20, 10], [15], [60, 20, 10], []]
-    assert widths(queries[:1]) == [[]]
+    assert widths(queries[:1]) == [[10]], "a standing form: whoever comes later finds it"
+
+
+def slices_of(text: str, *others: str) -> list[SharedSlices]:
+    """Those of a query that comes when others run."""
+    session = LocalEngine().session
+    session.execute(DECLARATION)
+    running: list[RunningQueryPlan] = []
+    for number, one in enumerate((*others, text)):
+        (plan,) = session.prepare([session.starting(f"q{number}", session.plan(one))], running=running).values()
+        running.append(RunningQueryPlan(plan, Strategy.UPA))
+    return [node for node in plan.walk() if isinstance(node, SharedSlices)]
+
+
+OFTEN = "SELECT k, AVG(x) AS a, MAX(x) AS m FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY k"
+
+
+@pytest.mark.parametrize(
+    ("text", "widths"),
+    [
+        ("SELECT k, SUM(x) AS t FROM s [RANGE 5 MINUTES SLIDE 10 SECONDS] GROUP BY k", [10]),
+        ("SELECT k AS g, COUNT(x) AS n FROM s [RANGE 1 HOUR SLIDE 10 SECONDS] AS other GROUP BY k", [10]),
+        ("SELECT k, MAX(x) AS m FROM s [RANGE 5 MINUTES SLIDE 1 MINUTE] GROUP BY k", [60, 10]),
+    ],
+)
+def test_a_query_that_comes_later_is_written_over_slices_that_run(text: str, widths: list[int]) -> None:
+    (running,) = slices_of(OFTEN)
+    found = slices_of(text, OFTEN)
+    assert [node.width // 1_000_000 for node in found] == widths
+    assert found[-1] == running
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT k, MIN(x) AS m FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY k",  # not among the partials
+        "SELECT k, COUNT(*) AS n FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY k",  # nulls are not counted there
+        "SELECT k, MAX(x) AS m FROM s [RANGE 1 MINUTE SLIDE 15 SECONDS] GROUP BY k",  # 10 seconds do not divide 15
+        "SELECT k, MAX(x) AS m FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS] WHERE x > 1 GROUP BY k",  # other rows
+        "SELECT y, MAX(x) AS m FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY y",  # other groups
+        "SELECT k, MAX(x) AS m FROM s [RANGE 1 MINUTE] GROUP BY k",  # every change is told
+        "SELECT k, MAX(x) AS m FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS INTERNAL] GROUP BY k",
+        "SELECT k, MEDIAN(x) AS m FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY k",  # counters, not partials
+    ],
+)
+def test_slices_that_run_do_not_serve(text: str) -> None:
+    assert not set(slices_of(OFTEN)) & set(slices_of(text, OFTEN))
+
+
+def test_a_sum_and_its_count_are_kept_once() -> None:
+    text = "SELECT SUM(x) AS t, AVG(x) AS a, COUNT(x) AS n, MAX(x) AS m FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS]"
+    (slices,) = slices_of(text)
+    assert [field.name for field in slices.partials] == ["MAX(s.x) 0", "SUM(s.x) 0", "SUM(s.x) 1"]

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from windrow.plan.expressions import Expression, Named, NamedAggregate, columns_of
+from windrow.plan.expressions import ColumnReference, Expression, Named, NamedAggregate, columns_of
 from windrow.plan.nodes import GroupBy, Node, grouped_schema, plan_node, require_columns
 from windrow.plan.schema import Field, Schema
 from windrow.plan.windows import Window
@@ -194,14 +194,23 @@ class LastSubWindows(Node):
 
 @plan_node
 class MergeGroups(Node):
-    """The groups of partial results: keys and aggregates are those of the rows that the partials stand for."""
+    """The groups of partial results: keys and aggregates are those of the rows that the partials stand for.
+
+    `columns` names the keys and then the partials in the input, where that has others besides or calls them otherwise.
+    """
 
     input: Node
     keys: tuple[Named, ...]
     aggregates: tuple[NamedAggregate, ...]
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        require_columns(self, frozenset(key.name for key in self.keys), self.input.schema)
+        require_columns(self, frozenset(self.columns or (key.name for key in self.keys)), self.input.schema)
+
+    @property
+    def key_columns(self) -> tuple[ColumnReference, ...]:
+        """The keys in the input."""
+        return tuple(map(self.input.schema.column, (self.columns or self.input.schema.names)[: len(self.keys)]))
 
     def _derive_schema(self) -> Schema:
         return grouped_schema(self.keys, self.aggregates)

@@ -270,7 +270,7 @@ def _group_by(plan: nodes.GroupBy, placing: _Placing) -> Placed:
 
 
 def _merge_groups(plan: MergeGroups, placing: _Placing) -> Placed:
-    return _grouped(plan, placing, {column: column for column in _named(plan.keys)})
+    return _grouped(plan, placing, dict(zip(plan.key_columns, _named(plan.keys), strict=True)))
 
 
 def _grouped(plan: nodes.GroupBy | MergeGroups, placing: _Placing, names: dict[Expression, ColumnReference]) -> Placed:

@@ -1,8 +1,8 @@
 """From optimized plans to plans that run: what queries share, and in which form groups and results are computed.
 
 EXPLAIN, the engine in this process, the one on shards and the command line all ask `prepare`, so that what is shown is
-what runs. Queries share with those that start at the same time in the same way (SET strategy, SET optimizer); one that
-is looked up also with synopses that run already.
+what runs. Queries share with those that start together in the same way (SET strategy, SET optimizer), and with what
+runs already: plans that run stay as they are, and a new one is written in terms of their parts where that serves it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from windrow.plan.analysis.rates import Statistics
+from windrow.plan.nodes import Node
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.plan.strategy import Strategy
 from windrow.sharing.exchanges import distributed, distributed_lookup
@@ -20,7 +21,7 @@ from windrow.sharing.restored import with_restored
 from windrow.sharing.row_times import with_row_times
 from windrow.sharing.shared_slices import with_shared_slices
 from windrow.sharing.slices import with_slices, with_summaries
-from windrow.sharing.starting import Plans, Settings, Starting, StartingQuery, Step
+from windrow.sharing.starting import Plans, RunningQueryPlan, Settings, Starting, StartingQuery, Step
 
 # All that is good for queries which start together.
 PREPARATION: tuple[Step, ...] = (
@@ -42,14 +43,19 @@ def prepare(
     settings: Settings,
     statistics: Statistics,
     synopses: Sequence[GroupSynopsis] = (),
+    running: Iterable[RunningQueryPlan] = (),
 ) -> Plans:
-    """The plans of queries that start, as they will run; `synopses` run already, the oldest first."""
+    """The plans of queries that start, as they will run; `synopses` and others run already, the oldest first."""
+    beside: dict[Strategy, list[Node]] = {}
+    for one in running:
+        beside.setdefault(one.strategy, []).append(one.plan)
     simultaneous: dict[tuple[int, Strategy, bool], list[StartingQuery]] = {}
     for query in queries:
         simultaneous.setdefault((query.start, query.strategy, query.is_optimized), []).append(query)
     plans: Plans = {}
     for members in simultaneous.values():
-        starting = Starting(tuple(members), settings, statistics, tuple(synopses))
+        plans_beside = tuple(beside.get(members[0].strategy, ()))
+        starting = Starting(tuple(members), settings, statistics, tuple(synopses), plans_beside)
         steps = PREPARATION if starting.is_optimized else REQUIRED
         found = {query.name: query.optimized for query in members}
         for step in (*steps, with_exchanges) if settings.is_sharded else steps:

@@ -38,14 +38,22 @@ class Settings(NamedTuple):
     is_sharded: bool = False
 
 
+class RunningQueryPlan(NamedTuple):
+    """A plan that runs, and how."""
+
+    plan: Node
+    strategy: Strategy
+
+
 @dataclass(frozen=True)
 class Starting:
-    """Queries that start at the same time in the same way, beside synopses that run."""
+    """Queries that start at the same time in the same way, beside plans and synopses that run."""
 
     queries: tuple[StartingQuery, ...]
     settings: Settings
     statistics: Statistics
     synopses: tuple[GroupSynopsis, ...] = ()  # what has rows from long ago first
+    running: tuple[Node, ...] = ()  # plans of queries under the same strategy; they stay as they are
 
     @property
     def strategy(self) -> Strategy:

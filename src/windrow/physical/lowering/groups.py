@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from windrow.operators import GroupBy, Projection
+from windrow.operators.groups.slice_partials import SlicePartials
 from windrow.operators.operator import CompiledExpression
 from windrow.operators.punctuated import PunctuatedGroupBy
 from windrow.physical.aggregates import accumulator, merged
 from windrow.physical.lowering.columns import appended
 from windrow.physical.lowering.context import LoweringContext
+from windrow.physical.lowering.slices import of_partial
 from windrow.physical.physical_node import PhysicalNode
 from windrow.plan import nodes, running_nodes
 from windrow.plan.aggregates import order_of, values_of
@@ -33,10 +35,22 @@ def group_by(plan: nodes.GroupBy, context: LoweringContext) -> PhysicalNode:
 
 
 def merge_groups(plan: running_nodes.MergeGroups, context: LoweringContext) -> PhysicalNode:
-    first = len(plan.keys)
+    first, contents = len(plan.keys), slice_columns(plan.aggregates)
     aggregates = tuple(
         merged(named.call, [first + place for place in places], context.dictionary)
-        for named, places in zip(plan.aggregates, slice_columns(plan.aggregates).places, strict=True)
+        for named, places in zip(plan.aggregates, contents.places, strict=True)
     )
     operator = GroupBy(tuple(range(first)), aggregates, context.structure(plan.input))
-    return context.over_inputs(plan, operator)
+    return PhysicalNode(plan, operator, (_put_together(plan, context),))
+
+
+def _put_together(plan: running_nodes.MergeGroups, context: LoweringContext) -> PhysicalNode:
+    """Slices that begin and end together in a window are one row from then on, however many batches they came in."""
+    below = context.lower(plan.input)
+    if not plan.columns:
+        return below
+    columns = tuple(map(plan.input.schema.names.index, plan.columns))
+    keys, partials = columns[: len(plan.keys)], columns[len(plan.keys) :]
+    first = (partials[places[0]] for places in slice_columns(plan.aggregates).places)
+    made = tuple(of_partial(named.call, column) for named, column in zip(plan.aggregates, first, strict=True))
+    return PhysicalNode(plan, SlicePartials(keys, made), (below,))

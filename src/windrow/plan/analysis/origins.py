@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from windrow.plan.expressions import ColumnReference
 from windrow.plan.nodes import Alias, Node, Project, Stream, Table
-from windrow.plan.running_nodes import Grouping
+from windrow.plan.running_nodes import Grouping, MergeGroups
 from windrow.plan.schema import unqualified
 
 
@@ -21,6 +21,9 @@ def origin_of(node: Node, column: str) -> tuple[Stream | Table, str] | None:
             ),
             None,
         )
+    if isinstance(node, MergeGroups):
+        given = zip(node.keys, node.key_columns, strict=True)
+        return next((origin_of(node.input, below.name) for key, below in given if key.name == column), None)
     if isinstance(node, Project | Grouping):
         listed = node.columns if isinstance(node, Project) else node.keys
         source = next((named.expression for named in listed if named.name == column), None)

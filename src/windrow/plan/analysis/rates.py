@@ -252,8 +252,10 @@ class Rates:
 
     def groups(self, node: Grouping | GroupSynopsis | SlicePartials | SharedSlices) -> float:
         """How many different keys rows have."""
-        keys = (key.expression for key in node.keys)
-        return math.prod(self.distinct(node.input, key.name) for key in keys if isinstance(key, ColumnReference))
+        keys = tuple(key.expression for key in node.keys)
+        found = node.key_columns if isinstance(node, MergeGroups) else keys
+        columns = (column for column, key in zip(found, keys, strict=True) if isinstance(key, ColumnReference))
+        return math.prod(self.distinct(node.input, c.name) for c in columns if isinstance(c, ColumnReference))
 
     def _groups(self, node: Distinct | Grouping) -> float:
         if isinstance(node, Distinct):

@@ -11,7 +11,7 @@ from windrow.runtime.lookups.maintained import MaintainedSynopsis
 from windrow.session import Session
 from windrow.sharing.lookups import synopsis_below
 from windrow.sharing.shared_with import shares
-from windrow.sharing.starting import Plans, PreparedQuery, StartingQuery
+from windrow.sharing.starting import Plans, PreparedQuery, RunningQueryPlan, StartingQuery
 
 
 class Starts:
@@ -46,7 +46,14 @@ class Starts:
 
     def plans(self) -> Plans:
         """Of the queries that wait, as they will run."""
-        return self._session.prepare(self._waiting.values(), list(self._lookups.running())) if self._waiting else {}
+        if not self._waiting:
+            return {}
+        return self._session.prepare(self._waiting.values(), list(self._lookups.running()), self._running())
+
+    def _running(self) -> list[RunningQueryPlan]:
+        """Plans that have begun, the oldest first."""
+        emitting = ((name, query) for name, query in self._started.items() if not query.is_looked_up)
+        return [RunningQueryPlan(self._dataflow.plans[name], query.strategy) for name, query in emitting]
 
     def looked_up(self, name: str) -> tuple[LookedUp, MaintainedSynopsis]:
         """A query that is looked up, and where; alone, as long as it waits."""

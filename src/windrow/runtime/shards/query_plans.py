@@ -15,7 +15,7 @@ from windrow.runtime.refreshes import refresh_slide
 from windrow.runtime.shards.running_plan import RunningQuery
 from windrow.session import Session
 from windrow.sharing.lookups import is_over_running, synopsis_below
-from windrow.sharing.starting import StartingQuery
+from windrow.sharing.starting import RunningQueryPlan, StartingQuery
 from windrow.units import BEGINNING
 
 
@@ -37,11 +37,14 @@ class QueryPlans:
         return replace(query, slide=slide, sink=entry.sink, forms=forms)
 
     def sharing(self, queries: Sequence[RunningQuery], new: Sequence[RunningQuery]) -> Iterator[RunningQuery]:
-        """Queries, of which new ones share with each other, and with synopses of those that run."""
+        """Queries, of which new ones share with each other, and with what runs."""
         numbers = {query.statement for query in new}
         running = (query for query in queries if query.lookup is not None and query.statement not in numbers)
         synopses = {synopsis_below(query.lookup): query for query in running if query.lookup is not None}
-        plans = self._session.prepare(map(self._starting_again, new), list(synopses)) if new else {}
+        beside = [
+            RunningQueryPlan(q.plan, q.strategy) for q in queries if q.lookup is None and q.statement not in numbers
+        ]
+        plans = self._session.prepare(map(self._starting_again, new), list(synopses), beside) if new else {}
         for query in queries:
             if query.statement not in numbers:
                 yield query
