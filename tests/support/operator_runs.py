@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary, Segment, columns_from_arrow, concat, inserts, rows_to_arrow
+from windrow.operators.operator import Remembers
+from windrow.state.snapshot import NoState
 from windrow.units import FOREVER
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("s", pa.string()), ("at", pa.int64())])
@@ -77,6 +79,25 @@ def _step(plan: Node | Source, streams: dict[str, Batch], segment: Segment) -> B
         return rows.slice(int(start), int(end))
     inputs = tuple(_step(below, streams, segment).sorted_by_time() for below in plan.inputs)
     return plan.operator.step(plan.state, inputs, segment)
+
+
+def run_until(plan: Node, streams: dict[str, Batch], cuts: Sequence[int], at: int) -> Batch:
+    """All changes that come out before an instant."""
+    return concat([_step(plan, streams, segment) for segment in segments(cuts, at)])
+
+
+def alive(plan: Node | Source, streams: dict[str, Batch], at: int) -> Batch:
+    """What a plan that has been taken up to an instant remembers, where all rows of its streams have been kept."""
+    if isinstance(plan, Source):
+        rows = streams[plan.name]
+        return rows.slice(0, int(np.searchsorted(rows.ts, at)))
+    below = [alive(node, streams, at) for node in plan.inputs]
+    if plan.operator.remembers is Remembers.RESULTS:
+        return plan.operator.alive(plan.state, [rows.slice(0, 0) for rows in below], at)
+    assert plan.operator.remembers is Remembers.THROUGH, plan.operator
+    if isinstance(plan.state, NoState):
+        return plan.operator.step(plan.state, below, Segment(at - 1, at))
+    return plan.operator.alive(plan.state, below, at)
 
 
 def _restart(plan: Node | Source, stored: dict[int, dict[str, Any]]) -> None:

@@ -34,6 +34,13 @@ def past_consolidated(batches: Sequence[Batch]) -> list[Batch]:
     return _without_pairs(batches, lambda rows: words_of(rows.columns, len(rows), rows.exp))
 
 
+def standing(changes: Batch, at: int) -> Batch:
+    """What is left at an instant of changes that have all begun before it."""
+    later = changes.exp > at
+    left = changes if bool(later.all()) else changes.take(later)
+    return concat(past_consolidated([left]))
+
+
 def _without_pairs(batches: Sequence[Batch], key: Callable[[Batch], UInt64s]) -> list[Batch]:
     """Without pairs of a positive and a negative tuple of one key, which holds the end; other negatives are last."""
     negative = [batch.take(batch.sign < 0) for batch in batches if not batch.is_positive]

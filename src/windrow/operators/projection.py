@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from windrow.batch.batch import Batch, Segment
-from windrow.operators.operator import CompiledExpression
+from windrow.operators.operator import CompiledExpression, Remembers
 from windrow.state.snapshot import NoState
 
 
 @dataclass(frozen=True)
 class Projection:
     expressions: tuple[CompiledExpression, ...]
+
+    remembers: ClassVar = Remembers.THROUGH
 
     def fresh_state(self) -> NoState:
         return NoState()

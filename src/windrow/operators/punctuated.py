@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from windrow.batch.key_table import ABSENT, KeyTable
 from windrow.batch.words import words_of
 from windrow.operators.groups.group_by import GroupBy, GroupByState
 from windrow.operators.joins.join import Join, JoinState
+from windrow.operators.operator import Remembers
 from windrow.operators.windows.partition_window import PartitionWindow, PartitionWindowState, PredicateWindow
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
@@ -57,6 +59,8 @@ class PunctuatedJoin:
     join: Join
     left: bool
     right: bool
+
+    remembers: ClassVar = Remembers.UNKNOWN
 
     def fresh_state(self) -> PunctuatedJoinState:
         return PunctuatedJoinState(self.join)
@@ -122,6 +126,8 @@ class ClosedOnBothState(Parts):
 class ClosedOnBoth:
     """The closings of a join's results: keys that both inputs have closed."""
 
+    remembers: ClassVar = Remembers.UNKNOWN
+
     def fresh_state(self) -> ClosedOnBothState:
         return ClosedOnBothState()
 
@@ -147,6 +153,8 @@ class PunctuatedGroupBy:
     group_by: GroupBy
     places: tuple[int, ...]
 
+    remembers: ClassVar = Remembers.UNKNOWN
+
     def fresh_state(self) -> GroupByState:
         return self.group_by.fresh_state()
 
@@ -171,6 +179,8 @@ class PunctuatedPartitions:
 
     window: PartitionWindow | PredicateWindow
     places: tuple[int, ...]
+
+    remembers: ClassVar = Remembers.UNKNOWN
 
     def fresh_state(self) -> PartitionWindowState:
         return self.window.fresh_state()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from windrow.batch.batch import Batch, Segment
-from windrow.operators.operator import Predicate
+from windrow.operators.operator import Predicate, Remembers
 from windrow.state.snapshot import NoState
 
 
 @dataclass(frozen=True)
 class Selection:
     predicate: Predicate
+
+    remembers: ClassVar = Remembers.THROUGH
 
     def fresh_state(self) -> NoState:
         return NoState()

@@ -19,7 +19,7 @@ from windrow.operators import (
     RowsWindowSlidingInTime,
     TimeWindow,
 )
-from windrow.operators.windows.sampling import SampledLifetime
+from windrow.operators.windows.sampling import Sampled, SampledLifetime
 from windrow.operators.windows.time_window import WindowLifetime
 from windrow.physical.expressions import ExpressionCompiler
 from windrow.plan.by_kind import ByKind
@@ -65,8 +65,8 @@ def _operators(window: Window, schema: Schema, compiler: ExpressionCompiler) -> 
     return (counted,) if window.slide is None else (counted, _looked_at_every(window.slide))
 
 
-def _looked_at_every(slide: int) -> TimeWindow:
-    return TimeWindow(SampledLifetime(slide, lag=1))
+def _looked_at_every(slide: int) -> Sampled:
+    return Sampled(SampledLifetime(slide, lag=1))
 
 
 def lifetime_ordinal(stream: Stream) -> int:

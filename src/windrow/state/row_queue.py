@@ -50,6 +50,10 @@ class RowQueue:
             count -= len(first)
         return concat(taken)
 
+    def rows(self, like: Batch) -> Batch:
+        """All that wait, in order; they stay."""
+        return concat([like.slice(0, 0), *(rows for _, rows in self._batches)])
+
     def snapshot(self, known: Container[str]) -> Snapshot:
         return snapshot_batches(self._named, self._batches, known)
 

@@ -14,18 +14,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol, cast
+from typing import ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from windrow.aggregates.aggregate import Accumulator, Aggregate, CheaperInOrder
 from windrow.aggregates.count import Count, Counts
 from windrow.batch.arrays import Bools, Int8s, Int64s, grown
-from windrow.batch.batch import Batch, Segment
+from windrow.batch.batch import Batch, Segment, inserts
 from windrow.batch.column import Column, concat_columns, nulls
 from windrow.batch.compiled import compiled
 from windrow.batch.words import same_as_before
 from windrow.numbers.group_events import GroupEvents
+from windrow.operators.operator import Remembers
 from windrow.operators.sweep import Events, events_of
 from windrow.state import STRUCTURES, StructureKind
 from windrow.state.key_directory import KeyDirectory
@@ -92,6 +93,8 @@ class GroupBy:
     aggregates: tuple[Aggregate, ...]
     structure: StructureKind = StructureKind.CALENDAR
 
+    remembers: ClassVar = Remembers.RESULTS
+
     def fresh_state(self) -> GroupByState:
         return GroupByState(self)
 
@@ -107,6 +110,13 @@ class GroupBy:
         ended = versions.group[~versions.present]
         state.groups.forget(ended[state.rows["count"][ended] == 0] if self.keys else ended[:0])
         return output.sorted_by_time()
+
+    def alive(self, state: GroupByState, inputs: Sequence[Batch], at: int) -> Batch:
+        ids = state.shown.present()
+        if not len(ids):  # a first step knows the columns
+            return self.step(self.fresh_state(), inputs, Segment(at - 1, at)).slice(0, 0)
+        _, aggregates = state.shown.look_up(ids, ())
+        return inserts((*state.groups.columns(ids), *aggregates), np.full(len(ids), at - 1, np.int64))
 
     def _versions(self, state: GroupByState, rows: Batch, segment: Segment) -> Versions:
         ids = state.groups.intern(rows.select(self.keys), len(rows))

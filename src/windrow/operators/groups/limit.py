@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,8 @@ from windrow.numbers.ordered_values import (
     position_of,
 )
 from windrow.numbers.row_ranks import RowRanks, rank_words
-from windrow.operators.sets.multiplicity import Multiplicity, RowCounts, RowEvents, sweep_multiplicities
+from windrow.operators.operator import Remembers
+from windrow.operators.sets.multiplicity import Multiplicity, RowCounts, RowEvents, shown_copies, sweep_multiplicities
 from windrow.operators.sweep import events_of
 from windrow.state import STRUCTURES, StructureKind
 from windrow.state.key_directory import KeyDirectory
@@ -73,6 +74,8 @@ class Limit:
     offset: int = 0
     structure: StructureKind = StructureKind.CALENDAR
 
+    remembers: ClassVar = Remembers.RESULTS
+
     def fresh_state(self) -> LimitState:
         return LimitState(self)
 
@@ -98,6 +101,9 @@ class Limit:
             known = state.rows.known()
             state.rows.forget(known[state.counts["all"][known] == 0])
         return Batch(columns, *copies[1:]).sorted_by_time()
+
+    def alive(self, state: LimitState, inputs: Sequence[Batch], at: int) -> Batch:
+        return shown_copies(state.rows, state.counts, inputs[0], at)
 
     def words_of(self, columns: Sequence[Column]) -> list[Array]:
         """What rows are compared by: the sort columns, then all others."""

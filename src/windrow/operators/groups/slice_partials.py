@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.column import Column, nulls
 from windrow.batch.key_table import KeyTable
 from windrow.batch.words import words_of
+from windrow.operators.operator import Remembers
 from windrow.state.snapshot import NoState
 from windrow.types import BIGINT
 
@@ -39,6 +41,8 @@ class SlicePartials:
     counted: tuple[int, ...] = ()
     summarised: tuple[int, ...] = ()
     width: int | None = None  # of slices of time, for rows that have not been given their lifetimes yet
+
+    remembers: ClassVar = Remembers.THROUGH
 
     def fresh_state(self) -> NoState:
         return NoState()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.column import Column, column, nulls, order_words
 from windrow.batch.key_table import KeyTable
 from windrow.batch.words import words_of
+from windrow.operators.operator import Remembers
 from windrow.state.snapshot import NoState
 from windrow.types import BIGINT
 
@@ -30,6 +32,8 @@ class SliceSummaries:
 
     keys: tuple[int, ...]
     cuts: tuple[Cut, ...]
+
+    remembers: ClassVar = Remembers.THROUGH
 
     def fresh_state(self) -> NoState:
         return NoState()

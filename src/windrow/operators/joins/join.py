@@ -16,14 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment, concat
+from windrow.batch.consolidation import standing
 from windrow.batch.words import any_null
-from windrow.operators.operator import Predicate
+from windrow.operators.operator import Predicate, Remembers
 from windrow.state import STRUCTURES, Structure, StructureKind
 from windrow.state.row_keys import RowKeys
 from windrow.state.snapshot import Part, Parts, Piece
@@ -72,6 +73,8 @@ class Join:
     left_structure: StructureKind = StructureKind.CALENDAR
     right_structure: StructureKind = StructureKind.CALENDAR
 
+    remembers: ClassVar = Remembers.RESULTS
+
     def fresh_state(self) -> JoinState:
         return JoinState(self)
 
@@ -81,6 +84,11 @@ class Join:
         if self.residual is not None and len(pairs):
             pairs = pairs.take(self.residual(pairs))
         return pairs.sorted_by_time()
+
+    def alive(self, state: JoinState, inputs: Sequence[Batch], at: int) -> Batch:
+        """All pairs of what is kept, as if both sides had come in one segment."""
+        sides = [scanned(side, like) for side, like in zip((state.left, state.right), inputs, strict=True)]
+        return standing(self.step(self.fresh_state(), sides, Segment(at - 1, at)), at)
 
     def pairs(self, state: JoinState, inputs: Sequence[Batch], segment: Segment) -> Pairs:
         """The pairs with equal keys; both inputs become part of the state."""
@@ -104,6 +112,12 @@ class Join:
             places = np.flatnonzero(~any_null(rows.select(keys), len(rows)))
             rows = rows.take(places)
         return rows, state.keys.intern(rows, keys), places
+
+
+def scanned(kept: Structure, like: Batch) -> Batch:
+    """All rows of a structure; `like` gives the columns when there are none."""
+    rows = kept.scan().rows
+    return rows if len(rows) else like.slice(0, 0)
 
 
 def _matches(rows: Batch, ids: Int64s, other: Structure, like: Batch) -> tuple[Int64s, Batch, Batch]:

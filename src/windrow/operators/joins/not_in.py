@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from windrow.batch.batch import Batch, Segment, concat
 from windrow.operators.joins.semi_join import AntiJoin, SemiJoin
+from windrow.operators.operator import Remembers
 from windrow.state import StructureKind
 from windrow.state.snapshot import Part, Parts
 
@@ -44,6 +46,8 @@ class NotIn:
     left_structure: StructureKind = StructureKind.CALENDAR
     right_structure: StructureKind = StructureKind.CALENDAR
 
+    remembers: ClassVar = Remembers.RESULTS
+
     @cached_property
     def for_null(self) -> AntiJoin:
         return self._anti(self.left_keys, self.right_keys, self.left_structure)
@@ -65,6 +69,10 @@ class NotIn:
         candidates = self.for_null.step(state.null_free, (left.take(has_value), null_rows), segment)
         values = self.for_value.step(state.unequal, (candidates, right), segment)
         return concat([nulls, values]).sorted_by_time()
+
+    def alive(self, state: NotInState, inputs: Sequence[Batch], at: int) -> Batch:
+        nulls = self.for_null.alive(state.empty, inputs, at)
+        return concat([nulls, self.for_value.alive(state.unequal, inputs, at)])
 
     def _anti(self, left: tuple[int, ...], right: tuple[int, ...], structure: StructureKind) -> AntiJoin:
         return AntiJoin(

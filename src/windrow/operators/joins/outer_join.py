@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.column import Column, nulls
 from windrow.operators.joins.join import Join
 from windrow.operators.joins.semi_join import AntiJoin, PresenceState, SemiJoin
-from windrow.operators.operator import Predicate
+from windrow.operators.operator import Predicate, Remembers
 from windrow.state.snapshot import Part, Parts
 
 
@@ -46,6 +47,8 @@ class OuterJoin:
     keep_left: bool
     keep_right: bool
 
+    remembers: ClassVar = Remembers.RESULTS
+
     @cached_property
     def unmatched_left(self) -> AntiJoin:
         j = self.inner
@@ -68,12 +71,27 @@ class OuterJoin:
         left, right = inputs
         parts = [self.inner.step(state.inner, inputs, segment)]
         if state.left is not None:
-            alone = self.unmatched_left.step(state.left, (left, right), segment)
-            parts.append(alone.with_columns(alone.columns + _padding(right, len(alone))))
+            parts.append(_padded_right(self.unmatched_left.step(state.left, (left, right), segment), right))
         if state.right is not None:
-            alone = self.unmatched_right.step(state.right, (right, left), segment)
-            parts.append(alone.with_columns(_padding(left, len(alone)) + alone.columns))
+            parts.append(_padded_left(self.unmatched_right.step(state.right, (right, left), segment), left))
         return concat(parts).sorted_by_time()
+
+    def alive(self, state: OuterJoinState, inputs: Sequence[Batch], at: int) -> Batch:
+        left, right = inputs
+        parts = [self.inner.alive(state.inner, inputs, at)]
+        if state.left is not None:
+            parts.append(_padded_right(self.unmatched_left.alive(state.left, (left, right), at), right))
+        if state.right is not None:
+            parts.append(_padded_left(self.unmatched_right.alive(state.right, (right, left), at), left))
+        return concat(parts)
+
+
+def _padded_right(alone: Batch, right: Batch) -> Batch:
+    return alone.with_columns(alone.columns + _padding(right, len(alone)))
+
+
+def _padded_left(alone: Batch, left: Batch) -> Batch:
+    return alone.with_columns(_padding(left, len(alone)) + alone.columns)
 
 
 def _padding(like: Batch, length: int) -> tuple[Column, ...]:

@@ -20,17 +20,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from windrow.batch.arrays import Bools, Int8s, Int64s, grown
 from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.compiled import compiled, inlined, prefetch
-from windrow.batch.consolidation import consolidate
+from windrow.batch.consolidation import consolidate, standing
 from windrow.batch.words import any_null
-from windrow.operators.joins.join import Join, JoinState
-from windrow.operators.operator import Predicate
+from windrow.operators.joins.join import Join, JoinState, scanned
+from windrow.operators.operator import Predicate, Remembers
 from windrow.operators.sets.distinct import DistinctStar, DistinctStarState
 from windrow.operators.sweep import events_of_all
 from windrow.state import STRUCTURES, StructureKind
@@ -49,16 +49,18 @@ class PresenceState(Parts):
         self.left = STRUCTURES[spec.left_structure]()
         kind = spec.right_structure if spec.residual is None else StructureKind.CALENDAR
         self.right = STRUCTURES[kind]()
+        self.unmatchable = STRUCTURES[spec.left_structure]()  # rows that an anti-join shows whatever comes
         sides = (self.left, spec.keys), (self.right, tuple(range(len(spec.keys))))
         self.keys = RowKeys(sides, nulls=spec.residual is not None)
         self.counts: Int64s = np.zeros(0, np.int64)  # by key: twice the rows on the right, and 1 if it is present
 
     def __len__(self) -> int:
-        return len(self.left) + len(self.right) + (len(self.found) if self.found else 0)
+        kept = len(self.left) + len(self.right) + len(self.unmatchable)
+        return kept + (len(self.found) if self.found else 0)
 
     def parts(self) -> Mapping[str, Part]:
         found = {"found": self.found} if self.found is not None else {}
-        return {**found, "left": self.left, "right": self.right}
+        return {**found, "left": self.left, "right": self.right, "unmatchable": self.unmatchable}
 
     def restore(self, pieces: Mapping[str, Piece]) -> None:
         """The rows know their keys, and counted by key they are the counts."""
@@ -109,6 +111,8 @@ class SemiJoin:
     right_structure: StructureKind = StructureKind.CALENDAR
     weak: bool = False
 
+    remembers: ClassVar = Remembers.RESULTS
+
     @cached_property
     def keys(self) -> tuple[int, ...]:
         """The columns of the left whose presence decides: with a residual the whole row."""
@@ -150,6 +154,12 @@ class SemiJoin:
         matched = self.matching.step(state.matched, (inputs[0], present), segment)
         return matched.with_columns(matched.columns[: self.left_width])
 
+    def alive(self, state: PresenceState | WeakSemiJoinState, inputs: Sequence[Batch], at: int) -> Batch:
+        if isinstance(state, PresenceState):
+            return alive_by_presence(state, inputs[0], at, wanted=True)
+        matched = self.matching.alive(state.matched, (inputs[0], inputs[1]), at)
+        return matched.with_columns(matched.columns[: self.left_width])
+
     def candidates(self, found: JoinState | None, inputs: Sequence[Batch], segment: Segment) -> Batch:
         """The keys of the right; with a residual the left rows that have a match."""
         if found is None:
@@ -165,11 +175,25 @@ class AntiJoin:
 
     semi: SemiJoin
 
+    remembers: ClassVar = Remembers.RESULTS
+
     def fresh_state(self) -> PresenceState:
         return PresenceState(self.semi)
 
     def step(self, state: PresenceState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         return changes_by_presence(self.semi, state, inputs, segment, wanted=False)
+
+    def alive(self, state: PresenceState, inputs: Sequence[Batch], at: int) -> Batch:
+        return alive_by_presence(state, inputs[0], at, wanted=False)
+
+
+def alive_by_presence(state: PresenceState, like: Batch, at: int, wanted: bool) -> Batch:
+    """The rows of the left whose keys are present, or absent, as `wanted`."""
+    ids, rows = state.left.scan()
+    shown = [like.slice(0, 0), rows.take((state.counts[ids] & 1 == 1) == wanted)] if len(rows) else [like.slice(0, 0)]
+    if not wanted:
+        shown.append(scanned(state.unmatchable, like))
+    return standing(concat(shown), at)
 
 
 def changes_by_presence(
@@ -187,8 +211,10 @@ def changes_by_presence(
     parts = [left if bool((present == wanted).all()) else left.take(present == wanted)]
     if not wanted and never is not None:
         parts.append(never)
+        state.unmatchable.insert(np.zeros(len(never), np.int64), never)
     parts.append(_turned(state, PresenceChanges(keys, times, turned), left, wanted))
-    state.left.drop_until(segment.end)
+    for kept in (state.left, state.unmatchable):
+        kept.drop_until(segment.end)
     state.keys.tidy()
     changes = concat(parts)
     if not left.is_positive and bool(np.isin(left.ts[left.sign < 0], times).any()):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from windrow.batch.batch import Batch, Segment, concat
+from windrow.operators.operator import Remembers
 from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.snapshot import Part, Parts
 
@@ -35,6 +37,8 @@ class TableInput:
 
     early: int = 0
 
+    remembers: ClassVar = Remembers.THROUGH
+
     def fresh_state(self) -> TableInputState:
         return TableInputState()
 
@@ -46,3 +50,10 @@ class TableInput:
         state.begun["yes"][0] = True
         begins = np.full(len(contents), segment.begin - self.early, np.int64)
         return concat([contents.with_lifetimes(begins, contents.exp), changes])
+
+    def alive(self, state: TableInputState, inputs: Sequence[Batch], at: int) -> Batch:
+        """The contents; none of them have come when no step has been made."""
+        _, contents = inputs
+        if not state.begun["yes"][0]:
+            return contents.slice(0, 0)
+        return contents.with_lifetimes(np.full(len(contents), at - 1, np.int64), contents.exp)

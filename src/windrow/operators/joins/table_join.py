@@ -13,6 +13,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.column import nulls
 from windrow.batch.words import any_null, words_of
-from windrow.operators.operator import Predicate
+from windrow.operators.operator import Predicate, Remembers
 from windrow.state import HashOnRowKey
 from windrow.state.row_keys import RowKeys
 from windrow.state.snapshot import Part, Parts, Piece
@@ -62,6 +63,8 @@ class NonRetroactiveJoin:
     right_keys: tuple[int, ...]
     residual: Predicate | None = None
     gives: Lookup = Lookup.PAIRS
+
+    remembers: ClassVar = Remembers.NOTHING
 
     def fresh_state(self) -> TableState:
         return TableState(self.right_keys)

@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment, concat
+from windrow.operators.operator import Remembers
 from windrow.operators.outputs.output_streams import InsertStream
 from windrow.operators.sets.multiplicity import MultiplicityState
 from windrow.state import HashOnRowKey, StructureKind
@@ -65,6 +66,8 @@ class AppendOnly:
     ends: tuple[int, ...] = ()
     numbers: tuple[int, ...] = ()
     structure: StructureKind = StructureKind.CALENDAR
+
+    remembers: ClassVar = Remembers.UNKNOWN
 
     @cached_property
     def born(self) -> InsertStream:

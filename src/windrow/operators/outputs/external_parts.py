@@ -13,12 +13,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment, concat, inserts
 from windrow.batch.column import Column
+from windrow.operators.operator import Remembers
 from windrow.operators.outputs.output_streams import NetChanges
 from windrow.operators.sets.multiplicity import MultiplicityState
 from windrow.state import StructureKind
@@ -31,6 +33,8 @@ from windrow.units import FOREVER
 
 @dataclass(frozen=True)
 class WithEnd:
+    remembers: ClassVar = Remembers.THROUGH
+
     def fresh_state(self) -> NoState:
         return NoState()
 
@@ -62,6 +66,8 @@ class Numbered:
     """Every tuple comes out open, and is taken back by a negative tuple with the same number."""
 
     structure: StructureKind = StructureKind.CALENDAR
+
+    remembers: ClassVar = Remembers.UNKNOWN
 
     @cached_property
     def net(self) -> NetChanges:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from windrow.batch.batch import Batch, Segment, concat
+from windrow.operators.operator import Remembers
 from windrow.state import STRUCTURES, StructureKind
 from windrow.state.snapshot import Part, Parts
 from windrow.units import FOREVER
@@ -33,6 +35,8 @@ class NegativeTuplesState(Parts):
 class NegativeTuples:
     structure: StructureKind = StructureKind.FIFO
 
+    remembers: ClassVar = Remembers.THROUGH
+
     def fresh_state(self) -> NegativeTuplesState:
         return NegativeTuplesState(self.structure)
 
@@ -47,3 +51,10 @@ class NegativeTuples:
         ended = ended.take(ended.exp < segment.end)
         closed = ended.with_lifetimes(ended.exp, np.full(len(ended), FOREVER, np.int64)).negated()
         return concat([opened, closed]).sorted_by_time()
+
+    def alive(self, state: NegativeTuplesState, inputs: Sequence[Batch], at: int) -> Batch:
+        """What is to be taken back, at `at` or later, and what will never be, as far as it is known below."""
+        (rows,) = inputs
+        ending = state.window.scan().rows
+        kept = concat([rows.take(rows.exp == FOREVER), ending])
+        return kept.with_lifetimes(kept.ts, np.full(len(kept), FOREVER, np.int64))

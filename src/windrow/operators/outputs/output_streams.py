@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from windrow.batch.arrays import Int64s, ranges
 from windrow.batch.batch import Batch, Segment, inserts
 from windrow.batch.compiled import compiled
 from windrow.batch.consolidation import consolidate, last_change
+from windrow.operators.operator import Remembers
 from windrow.operators.sets.multiplicity import Multiplicity, MultiplicityOperator, MultiplicityState
 from windrow.state import STRUCTURES, StructureKind
 from windrow.state.snapshot import Part, Parts
@@ -54,6 +56,8 @@ class NetChanges:
 class InsertStream(NetChanges):
     """ISTREAM."""
 
+    remembers: ClassVar = Remembers.NOTHING
+
     def step(self, state: MultiplicityState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         net = super().step(state, inputs, segment)
         begun = net.take(net.sign > 0)
@@ -63,6 +67,8 @@ class InsertStream(NetChanges):
 @dataclass(frozen=True)
 class DeleteStream(NetChanges):
     """DSTREAM."""
+
+    remembers: ClassVar = Remembers.NOTHING
 
     def step(self, state: MultiplicityState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         net = super().step(state, inputs, segment)
@@ -92,6 +98,8 @@ class RelationStream:
 
     slide: int
     structure: StructureKind = StructureKind.CALENDAR
+
+    remembers: ClassVar = Remembers.NOTHING
 
     def fresh_state(self) -> AnswerState:
         return AnswerState(self.structure)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from windrow.batch.batch import Batch, Segment
 from windrow.batch.row_order import in_row_order
+from windrow.operators.operator import Remembers
 from windrow.state.snapshot import NoState
 
 
 @dataclass(frozen=True)
 class InRowOrder:
+    remembers: ClassVar = Remembers.THROUGH
+
     def fresh_state(self) -> NoState:
         return NoState()
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.batch import Batch, Segment, inserts
 from windrow.batch.compiled import compiled
+from windrow.operators.operator import Remembers
 from windrow.operators.sets.multiplicity import Multiplicity, MultiplicityOperator
 from windrow.state import STRUCTURES, StructureKind
 from windrow.state.key_directory import KeyDirectory
@@ -53,6 +54,8 @@ class DistinctStar:
 
     structure: StructureKind = StructureKind.CALENDAR
 
+    remembers: ClassVar = Remembers.RESULTS
+
     def fresh_state(self) -> DistinctStarState:
         return DistinctStarState(self.structure)
 
@@ -64,6 +67,18 @@ class DistinctStar:
         state.ends.reserve(state.values.capacity)
         due = state.results.expire_until(segment.end - 1).keys
         return _results(state, rows, ids, due, segment)
+
+    def alive(self, state: DistinctStarState, inputs: Sequence[Batch], at: int) -> Batch:
+        return alive_values(state, inputs[0], at)
+
+
+def alive_values(state: DistinctStarState, like: Batch, at: int) -> Batch:
+    """The values that are shown, with their ends."""
+    ids = state.values.known()
+    ids = ids[state.ends["shown"][ids] > at]
+    if not len(ids):
+        return like.slice(0, 0)
+    return inserts(state.values.columns(ids), np.full(len(ids), at - 1, np.int64), state.ends["shown"][ids])
 
 
 class DistinctNaiveState(DistinctStarState):
@@ -84,6 +99,8 @@ class DistinctNaiveState(DistinctStarState):
 class DistinctNaive:
     structure: StructureKind = StructureKind.LIST
 
+    remembers: ClassVar = Remembers.RESULTS
+
     def fresh_state(self) -> DistinctNaiveState:
         return DistinctNaiveState(self.structure)
 
@@ -102,6 +119,9 @@ class DistinctNaive:
         state.input.insert(ids, rows.with_columns(()))
         state.input.drop_until(segment.end - 1)
         return output
+
+    def alive(self, state: DistinctNaiveState, inputs: Sequence[Batch], at: int) -> Batch:
+        return alive_values(state, inputs[0], at)
 
 
 def _results(state: DistinctStarState, rows: Batch, ids: Int64s, due: Int64s, segment: Segment) -> Batch:

@@ -18,13 +18,14 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from windrow.batch.arrays import Int8s, Int64s, grown
-from windrow.batch.batch import Batch, Segment
+from windrow.batch.batch import Batch, Segment, inserts
 from windrow.batch.compiled import compiled
+from windrow.operators.operator import Remembers
 from windrow.operators.sweep import Events, events_of
 from windrow.state import STRUCTURES, StructureKind
 from windrow.state.key_directory import KeyDirectory
@@ -98,6 +99,8 @@ class MultiplicityOperator:
     multiplicity: Multiplicity
     structures: tuple[StructureKind, ...]
 
+    remembers: ClassVar = Remembers.RESULTS
+
     def fresh_state(self) -> MultiplicityState:
         return MultiplicityState(self.structures)
 
@@ -120,6 +123,9 @@ class MultiplicityOperator:
         self._tidy(state, key)
         return Batch(columns, *copies[1:]).sorted_by_time()
 
+    def alive(self, state: MultiplicityState, inputs: Sequence[Batch], at: int) -> Batch:
+        return shown_copies(state.rows, state.counts, inputs[0], at)
+
     def _events(self, state: MultiplicityState, rows: Batch, side: int, segment: Segment) -> Events:
         keys = state.rows.intern(rows.columns, len(rows))
         return events_of(keys, rows.with_columns(()), state.ends[side], segment)
@@ -127,6 +133,15 @@ class MultiplicityOperator:
     def _tidy(self, state: MultiplicityState, touched: Int64s) -> None:
         gone = (state.counts["left"][touched] == 0) & (state.counts["right"][touched] == 0)
         state.rows.forget(touched[gone])
+
+
+def shown_copies(rows: KeyDirectory, counts: KeyedArrays, like: Batch, at: int) -> Batch:
+    """Every row as often as it is shown."""
+    ids = rows.known()
+    copies = np.repeat(ids, counts["shown"][ids]) if len(ids) else ids
+    if not len(copies):
+        return like.slice(0, 0)
+    return inserts(rows.columns(copies), np.full(len(copies), at - 1, np.int64))
 
 
 @compiled

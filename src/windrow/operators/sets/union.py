@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from windrow.batch.batch import Batch, Segment, concat
+from windrow.operators.operator import Remembers
 from windrow.state.snapshot import NoState
 
 
 @dataclass(frozen=True)
 class MergeUnion:
+    remembers: ClassVar = Remembers.THROUGH
+
     def fresh_state(self) -> NoState:
         return NoState()
 

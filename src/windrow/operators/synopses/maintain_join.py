@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from windrow.batch.batch import Batch, Segment, empty, inserts
 from windrow.batch.dictionary import Dictionary
+from windrow.operators.operator import Remembers
 from windrow.operators.synopses.maintained import LookupWindow, SynopsisUse
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.row_queue import RowQueue
@@ -91,6 +92,8 @@ class MaintainJoinSynopsis:
     types: tuple[Type, ...]
     slide: int
     dictionary: Dictionary
+
+    remembers: ClassVar = Remembers.UNKNOWN
 
     def fresh_state(self) -> JoinSummaries:
         return JoinSummaries(self)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from windrow.batch.arrays import Bools, Int64s
 from windrow.batch.batch import Batch, Segment, empty, inserts
 from windrow.batch.column import Column
 from windrow.batch.dictionary import Dictionary
+from windrow.operators.operator import Remembers
 from windrow.operators.synopses.maintained import LookupWindow, SynopsisUse
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.keyed_arrays import KeyedArrays
@@ -111,6 +112,8 @@ class MaintainSynopsis:
     dictionary: Dictionary
     by_rows: bool = False
     slice: int = 0
+
+    remembers: ClassVar = Remembers.UNKNOWN
 
     def fresh_state(self) -> Summaries:
         return Summaries(self)

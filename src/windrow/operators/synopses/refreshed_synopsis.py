@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from windrow.batch.arrays import Int64s, grown
 from windrow.batch.batch import Batch, Segment, empty
 from windrow.batch.column import Column, concat_columns, nulls
 from windrow.operators.groups.group_by import GroupBy, Versions
+from windrow.operators.operator import Remembers
 from windrow.operators.synopses.maintain_synopsis import MaintainSynopsis, Summaries
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.shown_rows import ShownRows
@@ -68,6 +70,8 @@ class RefreshSynopsis:
 
     maintain: MaintainSynopsis
     questions: tuple[Periodic, ...]
+
+    remembers: ClassVar = Remembers.UNKNOWN
 
     def fresh_state(self) -> Refreshing:
         return Refreshing(self.maintain)
@@ -163,6 +167,8 @@ class TakeAnswer:
     question: int
     keys: int
     places: tuple[int, ...]
+
+    remembers: ClassVar = Remembers.THROUGH
 
     def fresh_state(self) -> NoState:
         return NoState()

@@ -16,11 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment, concat
+from windrow.operators.operator import Remembers
 from windrow.operators.windows.time_window import next_multiple
 from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.row_queue import RowQueue
@@ -60,8 +62,14 @@ class CountWindowState(Parts):
 class CountsRows:
     """What windows counted in rows have in common."""
 
+    remembers: ClassVar = Remembers.RESULTS
+
     def fresh_state(self) -> CountWindowState:
         return CountWindowState()
+
+    def alive(self, state: CountWindowState, inputs: Sequence[Batch], at: int) -> Batch:
+        inside = state.inside.rows(inputs[0])
+        return inside.with_lifetimes(inside.ts, np.full(len(inside), FOREVER, np.int64))
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from windrow.batch.batch import Batch, Segment
 from windrow.batch.column import Column
+from windrow.operators.operator import Remembers
 from windrow.operators.windows.time_window import ColumnLifetime
 from windrow.state.snapshot import NoState
 from windrow.types import TIMESTAMP
@@ -29,6 +31,8 @@ class OwnEnd:
     """Of rows as they come, with their own time in ts."""
 
     column: int
+
+    remembers: ClassVar = Remembers.THROUGH
 
     @cached_property
     def lifetime(self) -> ColumnLifetime:
@@ -45,6 +49,8 @@ class OwnEnd:
 @dataclass(frozen=True)
 class CutAtEnd:
     """The end is the last column."""
+
+    remembers: ClassVar = Remembers.THROUGH
 
     def fresh_state(self) -> NoState:
         return NoState()

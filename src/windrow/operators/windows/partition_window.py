@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from windrow.batch.arrays import Bools, Int64s, grown
 from windrow.batch.batch import Batch, Segment, concat
 from windrow.batch.compiled import compiled
-from windrow.operators.operator import Predicate
+from windrow.operators.operator import Predicate, Remembers
 from windrow.state.arena import RowArena
 from windrow.state.key_directory import KeyDirectory
 from windrow.state.snapshot import OnePiece, Part, Parts, Piece
@@ -75,6 +75,17 @@ class Lines(OnePiece):
         links = _Links(self._front, self._back, self._waiting, self._waiters, self._inside, self._behind)
         return _push(keys, slots, longest, slide, len(self._arena), links)
 
+    def entered(self) -> Batch:
+        """The rows that have entered."""
+        slots, waits = self._in_order()
+        return self._arena.take(slots[~waits])
+
+    def _in_order(self) -> tuple[Int64s, Bools]:
+        """The slots of all rows, line by line, and which of them wait."""
+        slots, waits = np.empty(len(self._arena), np.int64), np.zeros(len(self._arena), np.bool_)
+        _in_line(self._front, self._waiting, self._behind, slots, waits)
+        return slots, waits
+
     def take(self, slots: Int64s) -> Batch:
         return self._arena.take(slots)
 
@@ -90,8 +101,7 @@ class Lines(OnePiece):
             array[keys] = _NONE
 
     def _piece(self) -> Piece:
-        slots, waits = np.empty(len(self._arena), np.int64), np.zeros(len(self._arena), np.bool_)
-        _in_line(self._front, self._waiting, self._behind, slots, waits)
+        slots, waits = self._in_order()
         return Piece({"keys": self._arena.key[slots], "waits": waits}, self._arena.take(slots))
 
     def _read(self, piece: Piece) -> None:
@@ -131,6 +141,8 @@ class PartitionWindow:
     count: int
     slide: int = 1
 
+    remembers: ClassVar = Remembers.RESULTS
+
     def fresh_state(self) -> PartitionWindowState:
         return PartitionWindowState()
 
@@ -151,6 +163,12 @@ class PartitionWindow:
         state.lines.remove(moves.left)
         return concat([seen.take(seen.ts < seen.exp), taken_back]).sorted_by_time()
 
+    def alive(self, state: PartitionWindowState, inputs: Sequence[Batch], at: int) -> Batch:
+        if not len(state.lines):
+            return inputs[0].slice(0, 0)
+        inside = state.lines.entered()
+        return inside.with_lifetimes(inside.ts, np.full(len(inside), FOREVER, np.int64))
+
 
 @dataclass(frozen=True)
 class PredicateWindow:
@@ -158,6 +176,8 @@ class PredicateWindow:
 
     partition: tuple[int, ...]
     predicate: Predicate
+
+    remembers: ClassVar = Remembers.RESULTS
 
     @cached_property
     def newest(self) -> PartitionWindow:
@@ -168,6 +188,10 @@ class PredicateWindow:
 
     def step(self, state: PartitionWindowState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         newest = self.newest.step(state, inputs, segment)
+        return newest.take(self.predicate(newest))
+
+    def alive(self, state: PartitionWindowState, inputs: Sequence[Batch], at: int) -> Batch:
+        newest = self.newest.alive(state, inputs, at)
         return newest.take(self.predicate(newest))
 
 

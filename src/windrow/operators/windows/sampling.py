@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment
+from windrow.operators.operator import Remembers
 from windrow.operators.windows.time_window import TimeWindow, WaitingRows, next_multiple
 from windrow.state.keyed_arrays import KeyedArrays
 from windrow.state.snapshot import Part, Parts
@@ -20,7 +23,7 @@ from windrow.units import FOREVER
 
 @dataclass(frozen=True)
 class SampledLifetime:
-    """For `TimeWindow`; what comes and goes between two looks is never seen.
+    """For `Sampled`; what comes and goes between two looks is never seen.
 
     `lag` 1 shows at a multiple E what there was one tick before it, as periodic windows do.
     """
@@ -35,6 +38,25 @@ class SampledLifetime:
 
     def _next_look(self, times: Int64s) -> Int64s:
         return -(-(times + self.lag) // self.slide) * self.slide
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Tuples as they are at every look, for windows that move on in between."""
+
+    lifetime: SampledLifetime
+
+    remembers: ClassVar = Remembers.UNKNOWN
+
+    @cached_property
+    def window(self) -> TimeWindow:
+        return TimeWindow(self.lifetime)
+
+    def fresh_state(self) -> WaitingRows:
+        return self.window.fresh_state()
+
+    def step(self, state: WaitingRows, inputs: Sequence[Batch], segment: Segment) -> Batch:
+        return self.window.step(state, inputs, segment)
 
 
 class RefreshedState(Parts):
@@ -58,6 +80,8 @@ class Refreshed:
 
     slide: int
 
+    remembers: ClassVar = Remembers.UNKNOWN
+
     def fresh_state(self) -> RefreshedState:
         return RefreshedState()
 
@@ -71,4 +95,4 @@ class Refreshed:
         early = rows.ts < first
         if early.any():
             rows = rows.with_lifetimes(np.where(early, first, rows.ts), rows.exp)
-        return TimeWindow(SampledLifetime(self.slide)).step(state.later, (rows,), segment)
+        return Sampled(SampledLifetime(self.slide)).step(state.later, (rows,), segment)

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from windrow.batch.batch import Batch, Segment
+from windrow.operators.operator import Remembers
 from windrow.operators.windows.count_window import CountsRows, CountWindowState, comings_and_goings
 from windrow.state.row_queue import RowQueue
 from windrow.state.snapshot import Part, Parts
@@ -29,6 +31,8 @@ class SubWindows(CountsRows):
 
     rows: int
     count: int
+
+    remembers: ClassVar = Remembers.UNKNOWN
 
     def step(self, state: CountWindowState, inputs: Sequence[Batch], segment: Segment) -> Batch:
         (rows,) = inputs
@@ -60,6 +64,8 @@ class LastSubWindows:
     """Over what was made of the rows of `SubWindows`, and these rows themselves, which say when each was complete."""
 
     count: int
+
+    remembers: ClassVar = Remembers.UNKNOWN
 
     def fresh_state(self) -> SubWindowsInside:
         return SubWindowsInside()

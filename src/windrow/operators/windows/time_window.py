@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from windrow.batch.arrays import Int64s
 from windrow.batch.batch import Batch, Segment
+from windrow.operators.operator import Remembers
 from windrow.state.row_queue import RowQueue
 from windrow.state.snapshot import Part, Parts
 from windrow.units import FOREVER, MAX_DURATION
@@ -99,6 +100,8 @@ class WaitingRows(Parts):
 class TimeWindow:
     lifetime: WindowLifetime
 
+    remembers: ClassVar = Remembers.THROUGH
+
     def fresh_state(self) -> WaitingRows:
         return WaitingRows()
 
@@ -113,3 +116,9 @@ class TimeWindow:
             return rows
         state.waiting.push(rows)
         return state.waiting.pop_before(segment.end, rows)
+
+    def alive(self, state: WaitingRows, inputs: Sequence[Batch], at: int) -> Batch:
+        """Of rows that somebody else has kept; those that wait are not alive yet."""
+        (rows,) = inputs
+        begin, end = self.lifetime(rows)
+        return rows.with_lifetimes(begin, end).take((begin < np.minimum(at, end)) & (end > at))
