@@ -40,9 +40,7 @@ REMEMBERED = [name for name in PLANS if PLANS[name](UPA).operator.remembers is n
 
 @pytest.mark.parametrize("name", REMEMBERED)
 @settings(max_examples=10)
-@given(
-    l=streams, r=streams, f=streams, cuts=cuts, at=st.integers(1, 60), strategy=st.sampled_from(sorted(STRATEGIES))
-)
+@given(l=streams, r=streams, f=streams, cuts=cuts, at=st.integers(1, 60), strategy=st.sampled_from(sorted(STRATEGIES)))
 def test_what_is_alive_is_what_was_emitted_and_is_left(name, l, r, f, cuts, at, strategy):  # noqa: E741
     dictionary = Dictionary()
     sources = {key: stream(rows, dictionary) for key, rows in {"l": l, "r": r, "f": f}.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from windrow.batch.batch import Batch
@@ -39,6 +39,12 @@ class ClosingsLowering:
         if plan not in self._known:
             self._known[plan] = self._lower(plan)
         return self._known[plan]
+
+    def forget(self, nodes: Iterable[PhysicalNode]) -> None:
+        """Nobody reads these any more."""
+        if self._known:
+            gone = set(map(id, nodes))
+            self._known = {plan: node for plan, node in self._known.items() if id(node) not in gone}
 
     def of_side(self, plan: Join, side: int) -> PhysicalNode | None:
         """Closings of an input of a join (0 is the left), in the order of its keys; None when they free nothing."""

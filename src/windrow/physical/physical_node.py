@@ -12,6 +12,7 @@ from typing import Any
 from windrow.batch.batch import Batch
 from windrow.operators import Operator, State
 from windrow.physical.closings import closings_of
+from windrow.plan.coverage import Covered
 from windrow.plan.nodes import Node, Stream
 from windrow.state.held_back import HeldBack
 from windrow.types import Type
@@ -37,6 +38,7 @@ class PhysicalNode:
     streams: frozenset[str] | None = None  # in lower case; None until it is known who reads it
     held: dict[int, HeldBack] = field(default_factory=dict)  # by the place of the input
     nothing: Batch | None = None  # what comes out when nothing comes in, once that has been asked
+    covered: Covered | None = None  # since when it has its rows; None until it is taken up
 
     def __post_init__(self) -> None:
         if self.operator is not None:

@@ -89,22 +89,26 @@ class SegmentPass:
         below = node.inputs[place]
         changes, held = self.changes(below), node.held.get(place)
         if held is None:
-            return self._nothing(below) if changes is None else changes
+            return no_rows(below, self._of_source) if changes is None else changes
         if changes is not None:
             held.put(changes)
         due = held.pop_before(segment.end)
-        return concat(due) if due else self._nothing(below)
+        return concat(due) if due else no_rows(below, self._of_source)
 
-    def _nothing(self, node: PhysicalNode) -> Batch:
-        """No rows, with the columns that a node gives."""
-        if node.nothing is None:
-            if node.operator is None:
-                given = self._received(node, None)
-            else:
-                below = [self._nothing(child) for child in node.inputs]
-                given = node.operator.step(node.operator.fresh_state(), below, Segment(0, 1))
-            node.nothing = given.slice(0, 0) if len(given) else given
-        return node.nothing
+    def _of_source(self, source: PhysicalNode) -> Batch:
+        return self._received(source, None)
+
+
+def no_rows(node: PhysicalNode, of_source: Callable[[PhysicalNode], Batch]) -> Batch:
+    """No rows, with the columns that a node gives; `of_source` gives those of a source."""
+    if node.nothing is None:
+        if node.operator is None:
+            given = of_source(node)
+        else:
+            below = [no_rows(child, of_source) for child in node.inputs]
+            given = node.operator.step(node.operator.fresh_state(), below, Segment(0, 1))
+        node.nothing = given.slice(0, 0) if len(given) else given
+    return node.nothing
 
 
 class Passes:

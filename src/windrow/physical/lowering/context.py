@@ -6,8 +6,8 @@ share its work and its state.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from windrow.batch.dictionary import Dictionary
 from windrow.batch.shards import Shard
@@ -25,6 +25,9 @@ from windrow.plan.pattern import Pattern
 from windrow.plan.schema import Schema
 from windrow.plan.strategy import Strategy
 from windrow.state import StructureKind
+
+_Key: TypeAlias = tuple[Node, frozenset[str]]
+_Place: TypeAlias = tuple[dict[_Key, PhysicalNode], _Key]
 
 
 class LoweringContext:
@@ -48,8 +51,9 @@ class LoweringContext:
         self.shard = shard
         self.paces: Paces = Paces() if direct is None else direct.paces
         self.closings = ClosingsLowering(strategy, _closing_node)
-        self._known: dict[tuple[Node, frozenset[str]], PhysicalNode] = {}
-        self._sources: dict[tuple[Node, frozenset[str]], PhysicalNode] = {}
+        self._known: dict[_Key, PhysicalNode] = {}
+        self._sources: dict[_Key, PhysicalNode] = {}
+        self._places: dict[int, list[_Place]] = {}  # by the id of a node: where it is known
 
     @property
     def is_nt(self) -> bool:
@@ -60,15 +64,31 @@ class LoweringContext:
         if (plan, pace) not in self._known:
             with self.paces.read_by(pace):
                 node = self._known[plan, pace] = self._table[plan](plan, self)
+            self._places.setdefault(id(node), []).append((self._known, (plan, pace)))
             self._sign(node, pace)
         return self._known[plan, pace]
+
+    def forget(self, nodes: Iterable[PhysicalNode]) -> None:
+        """Nobody reads these any more: who lowers their plans again gets others, with a fresh state."""
+        nodes = list(nodes)
+        for node in nodes:
+            for known, key in self._places.pop(id(node), ()):
+                del known[key]
+        self.closings.forget(nodes)
+        if self.direct is not self:
+            self.direct.forget(nodes)
+
+    def __len__(self) -> int:
+        """How many nodes are known."""
+        return len(self._places)
 
     def source(self, plan: Node, name: str) -> PhysicalNode:
         """Rows as they come; whoever reads them reads this one."""
         pace = self.paces.of(plan)
         if (plan, pace) not in self._sources:
-            self._sources[plan, pace] = PhysicalNode(plan, None, source=name)
-            self._sign(self._sources[plan, pace], pace)
+            node = self._sources[plan, pace] = PhysicalNode(plan, None, source=name)
+            self._places.setdefault(id(node), []).append((self._sources, (plan, pace)))
+            self._sign(node, pace)
         return self._sources[plan, pace]
 
     def over_inputs(self, plan: Node, operator: Operator[Any]) -> PhysicalNode:

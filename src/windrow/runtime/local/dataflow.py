@@ -1,40 +1,68 @@
-"""The dataflow: all queries of an engine as one graph of operators, each taken through its own time."""
+"""The dataflow: all queries of an engine as one graph of operators, each taken through its own time.
+
+An operator is there once, whenever the queries that read it came: one that comes later is put on those that run, and
+what is new of it is filled (`runtime/filling`). When nobody reads an operator any more, it is gone with its state.
+"""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from windrow.batch import Batch, Dictionary
 from windrow.physical.lower import Lowering
 from windrow.physical.physical_node import PhysicalNode
+from windrow.plan.coverage import Coverage
 from windrow.plan.nodes import Node
 from windrow.plan.strategy import Strategy
+from windrow.runtime.filling import Filling
+from windrow.runtime.local.final_rows import SourcesNow
 from windrow.runtime.stepping import Passes
 from windrow.runtime.streams.holding import Waiting, waiting_in
+from windrow.units import BEGINNING
+
+
+class TakenUp(NamedTuple):
+    """What a query begins with: the answer as of its creation, and since when its windows have their rows."""
+
+    answer: Batch
+    coverage: Coverage
 
 
 class Dataflow:
-    """Queries that start at the same time share equal parts of their plans, and so work and state."""
-
     def __init__(self, dictionary: Dictionary) -> None:
         self._dictionary = dictionary
         self._lowerings: dict[tuple[int, Strategy], Lowering] = {}
         self._starts: dict[str, tuple[int, Strategy]] = {}
+        self._readers: Counter[int] = Counter()  # by the id of a node: how many queries need it
         self.plans: dict[str, Node] = {}  # as they run
         self.roots: dict[str, PhysicalNode] = {}
 
+    def take_up(self, name: str, plan: Node, created: int, strategy: Strategy, now: SourcesNow) -> TakenUp:
+        """A query on what runs; where that cannot say what is alive, on operators of its own from its creation on."""
+        root = self._lowering(BEGINNING, strategy).lower(plan)
+        filling = Filling(now.progress, now.of_source)
+        if filling.can_attach(root):
+            self._keep(name, plan, root, BEGINNING, strategy)
+        else:
+            self._lowering(BEGINNING, strategy).forget(node for node in _nodes(root) if not self._readers[id(node)])
+            self.add(name, plan, created, strategy)
+            root, filling = self.roots[name], Filling(now.progress, now.of_source, created)
+        covered = filling.fill(root)
+        return TakenUp(filling.alive(root), covered.coverage())
+
     def add(self, name: str, plan: Node, start: int, strategy: Strategy) -> None:
-        """A query from a time on; before the next step its plan can be replaced by adding it again."""
-        lowering = self._lowerings.setdefault((start, strategy), Lowering(self._dictionary, strategy))
-        self.roots[name] = lowering.lower(plan)
-        self.plans[name] = plan
-        self._starts[name] = start, strategy
+        """A query on operators that have rows from a time on."""
+        self._keep(name, plan, self._lowering(start, strategy).lower(plan), start, strategy)
 
     def add_to(self, name: str, other: str) -> None:
         """A query that takes what another one computes, for as long as either runs."""
-        self.plans[name], self.roots[name], self._starts[name] = (
-            self.plans[other],
-            self.roots[other],
-            self._starts[other],
-        )
+        self._keep(name, self.plans[other], self.roots[other], *self._starts[other])
+
+    def _keep(self, name: str, plan: Node, root: PhysicalNode, start: int, strategy: Strategy) -> None:
+        self.plans[name], self.roots[name], self._starts[name] = plan, root, (start, strategy)
+        self._readers.update(map(id, _nodes(root)))
 
     def start_of(self, name: str) -> int:
         """Since when what a query computes has rows."""
@@ -45,13 +73,30 @@ class Dataflow:
         return {other: plan for other, plan in self.plans.items() if self._starts[other] == self._starts.get(name)}
 
     def remove(self, name: str) -> None:
-        self._starts.pop(name, None)
-        self.plans.pop(name, None)
-        self.roots.pop(name, None)  # one that is looked up has none before its first step
+        """A query that has been taken up, if it has; what nobody else reads is forgotten."""
+        root = self.roots.pop(name, None)
+        if root is None:
+            return
+        del self.plans[name]
+        start, strategy = self._starts.pop(name)
+        nodes = list(_nodes(root))
+        self._readers.subtract(map(id, nodes))
+        gone = [node for node in nodes if not self._readers[id(node)]]
+        for node in gone:
+            del self._readers[id(node)]
+        self._lowerings[start, strategy].forget(gone)
+        for key in ((start, Strategy.NT), (start, strategy)):  # NT lowers some parts as UPA does
+            if key in self._lowerings and not len(self._lowerings[key]):
+                del self._lowerings[key]
+
+    def _lowering(self, start: int, strategy: Strategy) -> Lowering:
+        if (start, strategy) not in self._lowerings:
+            direct = None if strategy is not Strategy.NT else self._lowering(start, Strategy.UPA)
+            self._lowerings[start, strategy] = Lowering(self._dictionary, strategy, direct)
+        return self._lowerings[start, strategy]
 
     def step(self, passes: Passes) -> dict[str, Batch | Exception | None]:
         """The changes of every query in what has become final for it; None when nothing has, or what was raised."""
-        self._lowerings.clear()  # they know operators of queries that may be dropped
         return {name: self._changes(name, passes) for name in self.roots}
 
     def _changes(self, name: str, passes: Passes) -> Batch | Exception | None:
@@ -62,14 +107,7 @@ class Dataflow:
 
     def operators(self) -> list[PhysicalNode]:
         """Every operator once, consumers before their inputs."""
-        seen: dict[int, PhysicalNode] = {}
-        waiting = list(self.roots.values())
-        while waiting:
-            node = waiting.pop()
-            if id(node) not in seen:
-                seen[id(node)] = node
-                waiting.extend(node.inputs)
-        return list(seen.values())
+        return list(_nodes(*self.roots.values()))
 
     def state_rows(self) -> int:
         return sum(len(node.state) for node in self.operators() if node.state is not None) + self.held_rows()
@@ -80,3 +118,15 @@ class Dataflow:
 
     def waiting(self) -> Waiting:
         return waiting_in(self.operators())
+
+
+def _nodes(*roots: PhysicalNode) -> Iterator[PhysicalNode]:
+    """Every node of some roots once, consumers before their inputs."""
+    seen: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            waiting.extend(node.inputs)
+            yield node

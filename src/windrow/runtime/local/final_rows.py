@@ -1,4 +1,4 @@
-"""What an advance of time has made final in this process, for the sources of all queries."""
+"""What an advance of time has made final in this process, for the sources of all queries; and what they have now."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from windrow.physical.physical_node import PhysicalNode, source_types
 from windrow.plan.nodes import Table
 from windrow.runtime.advance import Advance
 from windrow.runtime.local.local_tables import LocalTables
+from windrow.runtime.progress import Progress
 from windrow.units import BEGINNING
 
 
@@ -29,3 +30,17 @@ class FinalRows(NamedTuple):
         if rows is None:
             return empty(source_types(source), self.dictionary)
         return rows if start == BEGINNING else rows.slice(int(np.searchsorted(rows.ts, start)), len(rows))
+
+
+class SourcesNow(NamedTuple):
+    """Between two steps."""
+
+    progress: Progress
+    tables: LocalTables
+    dictionary: Dictionary
+
+    def of_source(self, source: PhysicalNode, at: int | None) -> Batch:
+        """What a source has at an instant: tables their contents, streams no rows; none at all without an instant."""
+        if isinstance(source.plan, Table):
+            return self.tables.rows(source, None if at is None else Segment(at, at))
+        return empty(source_types(source), self.dictionary)

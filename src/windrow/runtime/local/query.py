@@ -12,9 +12,11 @@ import pyarrow as pa
 from windrow.batch import Batch, Segment, changelog_to_arrow, concat, empty, last_change, rows_to_arrow
 from windrow.errors import WindrowError
 from windrow.plan.explain import Explanation
-from windrow.plan.nodes import AppendOnly, Limit, Node, OutputStream, Sort
+from windrow.plan.nodes import AppendOnly, Limit, Node, OutputKind, OutputStream, Sort
 from windrow.runtime.bounds import with_bounds
 from windrow.runtime.health import Failing
+from windrow.runtime.local.dataflow import TakenUp
+from windrow.runtime.local.first_answer import FirstAnswer
 from windrow.runtime.local.inputs import Inputs
 from windrow.runtime.local.queued_feed import QueuedFeed, Wait
 from windrow.runtime.modes import Mode, default_mode, rows_in_mode
@@ -27,7 +29,7 @@ from windrow.runtime.readers import Reader
 from windrow.runtime.refreshes import answers_at_refreshes, refresh_slide, refreshes_to_arrow
 from windrow.runtime.shown_order import in_shown_order
 from windrow.runtime.view import View
-from windrow.units import FOREVER, format_timestamp
+from windrow.units import BEGINNING, FOREVER, format_timestamp
 
 
 class LocalQuery(Query):
@@ -58,6 +60,14 @@ class LocalQuery(Query):
         self._feeds: list[tuple[QueuedFeed, SinkForm]] = []
         self._pieces = 0
         self._until: int | None = None  # answers before it stand, when it is set aside
+        self._first: FirstAnswer | None = None  # until its own time comes
+
+    def begin(self, taken_up: TakenUp) -> None:
+        """It is taken up, with the answer as of its creation."""
+        self.coverage = taken_up.coverage
+        if self._reader.start != BEGINNING:
+            is_stream = isinstance(self.plan, OutputStream) and self.plan.kind is not OutputKind.RSTREAM
+            self._first = FirstAnswer(concat([self._none(), taken_up.answer]), self._reader.start, is_stream)
 
     @property
     def watermark(self) -> int:
@@ -67,7 +77,7 @@ class LocalQuery(Query):
 
     def _answer(self, at: int | None) -> pa.Table:
         with self._inputs.lock:
-            instant = self.watermark - 1 if at is None else at
+            instant = self._latest(self.watermark - 1) if at is None else at
             if self._until is not None and instant >= self._until:
                 hint = f"it has answers before {format_timestamp(self._until)}; engine.health() says why"
                 raise WindrowError(f"{self.name} is set aside", hint)
@@ -83,8 +93,12 @@ class LocalQuery(Query):
         """
         with self._inputs.lock:
             shown = min(self.watermark - 1, self._inputs.progress.last_row_of(self._reader.streams))
-            rows = self._view.at(max(shown, self._view.known_from))
+            rows = (self._first or self._view).at(max(self._latest(shown), self._view.known_from))
             return with_bounds(rows_to_arrow(self._in_order(rows), self.plan.schema.names), self.plan)
+
+    def _latest(self, instant: int) -> int:
+        """An instant of which there is an answer: what was there at the creation is known at once."""
+        return instant if self._first is None else max(instant, self._first.created)
 
     def changes(self) -> pa.Table:
         """The newest changes: the columns, `_ts`, `_exp` (null when open) and `_sign`; `subscribe` gets all."""
@@ -106,6 +120,8 @@ class LocalQuery(Query):
 
     def take(self, changes: Batch, segment: Segment) -> None:
         """What the dataflow gave in a segment."""
+        if self._first is not None:
+            changes, self._first = self._first.with_later([changes]), None
         self._view.add(changes)
         if len(changes):
             self._remember(changes)
@@ -117,6 +133,11 @@ class LocalQuery(Query):
         if segment.end != FOREVER:  # when the sources have ended, all that is still there may be asked for
             self._view.move_on(segment.end - 1)
 
+    def hold(self, changes: Batch) -> None:
+        """What it gave in a segment before its creation, where some of its streams are behind the others."""
+        if self._first is not None:
+            self._first.hold(changes)
+
     def set_aside(self, until: int) -> None:
         """Nothing is computed for it any more."""
         self._until = until
@@ -125,7 +146,7 @@ class LocalQuery(Query):
         """Start anew; who has the old answer gets the difference to the new one."""
         for feed, _ in self._feeds:
             feed.close(self._answer_now())
-        self._view, self._reader, self._until = View(), reader, None
+        self._view, self._reader, self._until, self._first = View(), reader, None, None
 
     def deliver(self, now: bool, wait: Wait) -> None:
         """Have each who gets something take what waits for it; `now` also those that failed a moment ago."""
@@ -178,7 +199,7 @@ class LocalQuery(Query):
         return refreshes_to_arrow(emitted, self.plan.schema.names)
 
     def _answer_at(self, instant: int) -> pa.Table:
-        rows = self._view.at(instant)
+        rows = (self._first or self._view).at(instant)
         if self._sorted is not None or not rows:
             rows = [self._in_order(rows)]
         return pa.concat_tables([rows_to_arrow(batch, self.plan.schema.names) for batch in rows])

@@ -13,7 +13,7 @@ from windrow.plan.analysis.relations import streams_of
 from windrow.plan.nodes import Node
 from windrow.runtime.health import Failing, not_aside, query_aside
 from windrow.runtime.local.dataflow import Dataflow
-from windrow.runtime.local.final_rows import FinalRows
+from windrow.runtime.local.final_rows import FinalRows, SourcesNow
 from windrow.runtime.local.inputs import Inputs
 from windrow.runtime.local.lookups import Lookups
 from windrow.runtime.local.query import LocalQuery
@@ -24,6 +24,7 @@ from windrow.runtime.lookups.lookup_query import LookupQuery
 from windrow.runtime.outputs.feed import LOG, described
 from windrow.runtime.outputs.feeder import Feeder, raise_first
 from windrow.runtime.outputs.sinks import receiver_of, sink_form, sink_of
+from windrow.runtime.progress import Progress
 from windrow.runtime.readers import Reader, Streams, reader_of
 from windrow.runtime.stepping import Passes
 from windrow.runtime.stream_statistics import StreamStatistics
@@ -31,6 +32,7 @@ from windrow.runtime.streams.stream_reports import EngineProgress
 from windrow.session import Session
 from windrow.sharing.lookups import covered
 from windrow.sharing.starting import PreparedQuery, StartingQuery
+from windrow.units import BEGINNING
 
 MOST_CHANGES, FEWEST_CHANGES = 1_000_000, 1_000  # of a query, for looking at afterwards
 CHANGES_OF_ALL = 10_000_000  # queries
@@ -43,7 +45,7 @@ class RunningQueries:
         self._aside: dict[str, Failing] = {}
         self._session, self._dataflow, self._inputs = session, dataflow, inputs
         self._lookups = Lookups(dataflow, inputs.dictionary, session)
-        self._starts = Starts(session, dataflow, self._lookups)
+        self._starts = Starts(session, dataflow, self._lookups, inputs.dictionary)
         self._statistics = StreamStatistics(session.catalog)
 
     def start(self, entry: QueryEntry) -> None:
@@ -64,7 +66,8 @@ class RunningQueries:
 
     def _begin(self, entry: QueryEntry, plan: Node) -> tuple[StartingQuery, Reader]:
         start = self._inputs.progress.start_after(streams_of(plan))
-        starting = self._session.starting(entry.name.lower(), plan, start)
+        identity = start if entry.is_on_lookup else BEGINNING  # what is told is shared whenever queries come
+        starting = self._session.starting(entry.name.lower(), plan, identity)
         reader = reader_of(starting.optimized, start)
         self._starts.add(starting)
         self._readers[starting.name] = reader
@@ -127,21 +130,34 @@ class RunningQueries:
 
     def advance(self) -> None:
         """Take what has become final through the dataflow."""
+        before = self._inputs.progress
         final = self._inputs.advance(self.readers())
         if final is not None:
+            self._statistics.observe(final.rows)
+            self._take_up(before)
             self._step(final)
+        elif before.furthest > BEGINNING:  # queries that come between rows have answers at once
+            self._take_up(before)
+
+    def _take_up(self, before: Progress) -> None:
+        """The queries that wait, on what runs; nothing has been stepped since `before`."""
+        if not self._starts.are_waiting:
+            return
+        now = SourcesNow(before, self._inputs.tables, self._inputs.dictionary)
+        for name, taken_up in self._starts.begin(now).items():
+            query = self.by_name[name]
+            assert isinstance(query, LocalQuery), query
+            query.begin(taken_up)
 
     def _step(self, final: FinalRows) -> None:
-        self._statistics.observe(final.rows)
-        self._starts.begin()
         for name, changes in self._dataflow.step(Passes(final.moved.segment, final.received)).items():
             query, reader = self.by_name[name], self._readers[name]
             segment = final.moved.segment(reader.streams, reader.start)
             try:
                 if isinstance(changes, Exception):
                     raise changes
-                if isinstance(query, LocalQuery) and changes is not None and segment is not None:
-                    query.take(changes, segment)
+                if isinstance(query, LocalQuery) and changes is not None:
+                    query.hold(changes) if segment is None else query.take(changes, segment)
             except Exception as error:
                 self._set_aside(name, error, query.watermark if segment is None else segment.begin)
         self._inputs.tables.forget(self.readers(), self._inputs.progress)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from windrow.batch import Dictionary
+from windrow.physical.lower import Lowering
+from windrow.plan.analysis.relations import streams_of
 from windrow.plan.nodes import Node
 from windrow.plan.running_nodes import GroupSynopsis
-from windrow.runtime.local.dataflow import Dataflow
+from windrow.runtime.local.dataflow import Dataflow, TakenUp
+from windrow.runtime.local.final_rows import SourcesNow
 from windrow.runtime.local.lookups import Lookups
 from windrow.runtime.lookups.answering import LookedUp
 from windrow.runtime.lookups.maintained import MaintainedSynopsis
@@ -15,34 +19,41 @@ from windrow.sharing.starting import Plans, PreparedQuery, RunningQueryPlan, Sta
 
 
 class Starts:
-    def __init__(self, session: Session, dataflow: Dataflow, lookups: Lookups) -> None:
+    def __init__(self, session: Session, dataflow: Dataflow, lookups: Lookups, dictionary: Dictionary) -> None:
         self._session, self._dataflow, self._lookups = session, dataflow, lookups
+        self._dictionary = dictionary
         self._waiting: dict[str, StartingQuery] = {}
         self._started: dict[str, StartingQuery] = {}
 
     def add(self, query: StartingQuery) -> None:
         """A query that takes part from the next step on; one that cannot run is refused at once."""
         if not query.is_looked_up:
-            plan = self._session.prepare([query])[query.name]
-            self._dataflow.add(query.name, plan, query.start, query.strategy)
+            Lowering(self._dictionary, query.strategy).lower(self._session.prepare([query])[query.name])
         self._waiting[query.name] = query
 
     def remove(self, name: str) -> None:
         self._waiting.pop(name, None)
         self._started.pop(name, None)
 
-    def begin(self) -> None:
-        """What queries share is known now: nothing has been kept for them yet, so they can be lowered again."""
+    def begin(self, now: SourcesNow) -> dict[str, TakenUp]:
+        """What queries share is known now: they are taken up."""
         plans = self.plans()
         running = self._lookups.running()
+        taken_up = {}
         for name, plan in plans.items():
             query = self._waiting[name]
             if query.is_looked_up:
                 self._lookups.begin(query, plan, running)
-            elif plan != self._dataflow.plans[name]:
-                self._dataflow.add(name, plan, query.start, query.strategy)
+            else:
+                created = now.progress.start_after(streams_of(plan))
+                taken_up[name] = self._dataflow.take_up(name, plan, created, query.strategy, now)
         self._started |= self._waiting
         self._waiting.clear()
+        return taken_up
+
+    @property
+    def are_waiting(self) -> bool:
+        return bool(self._waiting)
 
     def plans(self) -> Plans:
         """Of the queries that wait, as they will run."""
