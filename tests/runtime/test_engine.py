@@ -9,7 +9,7 @@ import pytest
 import windrow
 from windrow.errors import WindrowError
 from windrow.runtime.local import LocalEngine
-from windrow.units import SECOND, parse_timestamp
+from windrow.units import HOUR, SECOND, parse_timestamp
 
 STREAM = "CREATE STREAM s (ts TIMESTAMP, a BIGINT) TIMESTAMP BY ts;"
 
@@ -78,18 +78,22 @@ def test_dropped_queries_stop_and_dropped_streams_are_gone() -> None:
     engine.push("s", rows((1, 1)))
 
 
-def test_a_query_sees_rows_from_its_start_on_whoever_keeps_older_ones() -> None:
-    """The determinism law: sharing must not show in answers."""
+def test_a_query_that_comes_later_takes_part_in_what_runs() -> None:
+    """Definition 3.1 of the thesis: where a window is maintained, a new query answers from it right away."""
     engine = windrow.connect(local=True)
     engine.sql(STREAM)
     early = engine.query("SELECT COUNT(*) AS n FROM s [RANGE 1 HOUR]")
     engine.push("s", rows((1, 1), (2, 2), (5, 5)))
     engine.step()
     late = engine.query("SELECT COUNT(*) AS n FROM s [RANGE 1 HOUR]")
+    other = engine.query("SELECT COUNT(*) AS n FROM s [RANGE 2 HOURS]")
     engine.push("s", rows((6, 6), (9, 9)))
     engine.step()
-    assert early.answer().to_pylist() == [{"n": 4}]
-    assert late.answer().to_pylist() == [{"n": 2}]
+    assert early.answer().to_pylist() == late.answer().to_pylist() == [{"n": 4}]
+    assert late.complete_from is None
+    assert other.answer().to_pylist() == [{"n": 2}]
+    assert other.covered_from == early.watermark - 4 * SECOND
+    assert other.complete_from == other.covered_from + 2 * HOUR
 
 
 def test_queries_with_equal_parts_share_their_operators() -> None:

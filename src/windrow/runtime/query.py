@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from windrow.errors import WindrowError
+from windrow.plan.coverage import Coverage
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Node
 from windrow.units import BEGINNING, FOREVER, Instant, format_timestamp, timestamp_of
@@ -31,6 +32,10 @@ def final_text(watermark: int) -> str:
     return "no rows yet" if watermark == BEGINNING else f"final before {format_timestamp(watermark)}"
 
 
+def _known(time: int) -> int | None:
+    return None if time == BEGINNING else time
+
+
 class Query(ABC):
     """What `engine.query(...)` gives: the answer of a query, kept up to date, and its changes as they come.
 
@@ -40,11 +45,30 @@ class Query(ABC):
     name: str
     plan: Node  # optimized; on shards after a restart, as it runs
     slide: int | None  # how far apart refreshes are
+    _coverage: Coverage | None = None
 
     @property
     @abstractmethod
     def watermark(self) -> int:
         """All rows of its own streams before it are there: its answers at earlier instants are final."""
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """Since when each of its windows has its rows; None until it is taken up."""
+        return self._coverage
+
+    @property
+    def covered_from(self) -> int | None:
+        """Since when the rows of all its windows are there, in microseconds; None from the first row on."""
+        return _known(self.coverage.covered_from) if self.coverage is not None else None
+
+    @property
+    def complete_from(self) -> int | None:
+        """From when on answers are those of a query that was always there; None from the first row on.
+
+        It is in microseconds, and `windrow.units.FOREVER` when that is never known.
+        """
+        return _known(self.coverage.complete_from) if self.coverage is not None else None
 
     def answer(self, at: Instant | None = None) -> pa.Table:
         """The rows of the answer at the latest final instant, or at a later one; in no order but that of ORDER BY.

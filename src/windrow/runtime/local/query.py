@@ -64,7 +64,7 @@ class LocalQuery(Query):
 
     def begin(self, taken_up: TakenUp) -> None:
         """It is taken up, with the answer as of its creation."""
-        self.coverage = taken_up.coverage
+        self._coverage = taken_up.coverage
         if self._reader.start != BEGINNING:
             is_stream = isinstance(self.plan, OutputStream) and self.plan.kind is not OutputKind.RSTREAM
             self._first = FirstAnswer(concat([self._none(), taken_up.answer]), self._reader.start, is_stream)

@@ -209,18 +209,18 @@ class RunningQueries:
     def as_it_runs(self, name: str) -> PreparedQuery | None:
         return self._starts.query(name)
 
-    def _check_runs(self, name: str) -> None:
-        if name in self._aside:
-            aside = self._aside[name]
-            raise WindrowError(f"{aside.name} is set aside: {aside.message}", aside.hint)
-
     def _answer_at(self, name: str, at: int | None) -> pa.Table:
-        self._check_runs(name)
+        _check_runs(self._aside.get(name))
         query, synopsis = self._starts.looked_up(name)
         return answer_at(query, [synopsis], self.by_name[name].watermark, at)
 
     def _newest_answer(self, name: str) -> pa.Table:
-        self._check_runs(name)
+        _check_runs(self._aside.get(name))
         query, synopsis = self._starts.looked_up(name)
         last_row = self._inputs.progress.last_row_of(self._readers[name].streams)
         return newest_answer(query, [synopsis], self.by_name[name].watermark, last_row)
+
+
+def _check_runs(aside: Failing | None) -> None:
+    if aside is not None:
+        raise WindrowError(f"{aside.name} is set aside: {aside.message}", aside.hint)
