@@ -66,7 +66,7 @@ class Arrivals:
 
 
 def run(quick: bool) -> Report:
-    warm, seconds = (8.0, 8.0) if quick else (30.0, 60.0)
+    warm, seconds = (8.0, 8.0) if quick else (15.0, 40.0)
     results: list[dict[str, object]] = []
     sides: dict[str, tuple[Any, ...]] = {
         "native": (native,),

@@ -23,13 +23,13 @@ from windrow.runtime.shards.running_plan import RunningPlan
 from windrow.runtime.shards.statement_log import LOGGED
 from windrow.runtime.shards.storage.checkpoint import Commit
 from windrow.runtime.shards.storage.codec import decoded, encoded
-from windrow.runtime.shards.storage.manifests import StateManifest
+from windrow.runtime.shards.storage.manifests import ManifestChanges, StateManifest
 from windrow.runtime.shards.storage.stable_names import classes, names
 from windrow.runtime.tables import TableStore
 from windrow.state.snapshot import Piece
 from windrow.types import BIGINT, DOUBLE, Type
 
-WRITTEN = (Commit, BatchSpec, RunningPlan, StateManifest, Piece, TableStore, *LOGGED)
+WRITTEN = (Commit, BatchSpec, RunningPlan, StateManifest, ManifestChanges, Piece, TableStore, *LOGGED)
 BESIDE = (
     "user_aggregate.UserAggregate",  # has a file of its own, as the next
     "dictionary.Dictionary",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ class Address(NamedTuple):
 
 
 Manifest = Mapping[str, Address]
+Content = Sequence[bytes | memoryview]  # in parts, each a buffer of bytes
 
 
 def bundle_name(batch: int, stage: int, shard: int, token: str) -> str:
@@ -51,18 +52,25 @@ def writing_attempt(bundle: str) -> str:
     return bundle.rpartition("-")[2]
 
 
-def write_bundle(folder: Folder, bundle: str, contents: Mapping[str, bytes]) -> dict[str, Address]:
-    """Write contents one after the other; where each of them lies."""
+def write_bundle(folder: Folder, bundle: str, contents: Mapping[str, Content]) -> dict[str, Address]:
+    """Write contents one after the other, without putting them together first; where each of them lies."""
     addresses, offset = {}, 0
     for name, content in contents.items():
-        addresses[name] = Address(bundle, offset, len(content), zlib.crc32(content))
-        offset += len(content)
+        length, checksum = 0, 0
+        for part in content:
+            length, checksum = length + len(part), zlib.crc32(part, checksum)
+        addresses[name] = Address(bundle, offset, length, checksum)
+        offset += length
     if contents:
-        content = b"".join(contents.values())
-        folder.write(bundle, content)
+        parts = [part for content in contents.values() for part in content]
+        folder.write_parts(bundle, parts)
         if not folder.is_near and bundle.startswith("pieces/"):  # the rest is for others to read
-            CACHE.write(folder.place, bundle, content)
+            CACHE.write(folder.place, bundle, b"".join(parts))
     return addresses
+
+
+def in_one_part(contents: Mapping[str, bytes]) -> dict[str, Content]:
+    return {name: (content,) for name, content in contents.items()}
 
 
 def read_contents(folder: Folder, manifest: Manifest) -> dict[str, bytes]:
@@ -105,18 +113,16 @@ def _read(folder: Folder, bundle: str, names: list[str], manifest: Manifest) -> 
     return dict(zip(names, parts, strict=True))
 
 
-def piece_to_bytes(piece: object) -> bytes:
-    """Arrays as they are; strings as codes of the shard's dictionary, which is kept beside them."""
-    parts = buffers_of(piece)
-    lengths = np.array([part.nbytes for part in parts], "<i8").tobytes()
-    return b"".join([len(lengths).to_bytes(4, "little"), lengths, *parts])
+def piece_content(piece: object) -> Content:
+    """Arrays as they are; strings as codes of the shard's dictionary, which is kept beside them.
 
-
-def buffers_of(piece: object) -> list[memoryview]:
-    """What is not an array first, then the arrays."""
+    What is not an array comes first, after the lengths of all parts.
+    """
     buffers: list[pickle.PickleBuffer] = []
     header = encode_piece(piece, buffers.append)
-    return [memoryview(header), *(memoryview(buffer.raw()) for buffer in buffers)]
+    arrays = [buffer.raw() for buffer in buffers]
+    lengths = np.array([len(header), *(array.nbytes for array in arrays)], "<i8").tobytes()
+    return [len(lengths).to_bytes(4, "little") + lengths + header, *arrays]
 
 
 def piece_from_bytes(content: bytes, dictionary: Dictionary) -> Any:

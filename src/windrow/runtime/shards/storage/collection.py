@@ -18,7 +18,7 @@ from windrow.clock import monotonic
 from windrow.errors import CheckpointError
 from windrow.runtime.shards.storage.files.folder import Folder
 from windrow.runtime.shards.storage.files.local_files import HIDDEN
-from windrow.runtime.shards.storage.manifests import read_manifest
+from windrow.runtime.shards.storage.manifests import read_chain
 from windrow.runtime.shards.storage.records import KINDS, RESTORE, Records
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ class Collection:
         self._records = records
         self._check = check
         self._waiting: deque[_Superseded] = deque()
-        self._previous: Commit | None = None
         self._over: list[int] = []  # a statement that goes when it is not the newest any more
 
     def resume(self, last: Commit, needs: Needs, now: int) -> None:
@@ -98,10 +97,7 @@ class Collection:
             self._records.delete("commits", number)
 
     def _add(self, record: Commit, statements: Sequence[int], due: float) -> None:
-        manifests = () if self._previous is None else [v.manifest for v in self._previous.versions.values()]
-        garbage = [*record.garbage, *manifests]
-        self._waiting.append(_Superseded(record.number, due, garbage, statements, record.plan_version))
-        self._previous = record
+        self._waiting.append(_Superseded(record.number, due, record.garbage, statements, record.plan_version))
 
     def _throw_away(self, superseded: _Superseded) -> None:
         for name in superseded.garbage:
@@ -140,10 +136,10 @@ class Collection:
         there = {f"{under}/{name}" for under, names in listed.items() for name in names}
         used = {name for superseded in self._waiting for name in superseded.garbage}
         for version in record.versions.values():
-            bundles = set(read_manifest(self._folder, version).bundles)
-            if missing := sorted(bundles - there):
+            manifest, chain = read_chain(self._folder, version)
+            if missing := sorted(manifest.bundles.keys() - there):
                 raise CheckpointError(f"{missing[0]} of the checkpoint is missing", RESTORE)
-            used |= {version.manifest, *bundles}
+            used |= {*manifest.bundles, *(file.name for file in chain)}
         return used
 
     def sweep_hidden(self) -> None:

@@ -15,7 +15,7 @@ from windrow.runtime.shards.storage.collection import given_out
 from windrow.runtime.shards.storage.file_lists import read_list
 from windrow.runtime.shards.storage.files.file_names import file_name
 from windrow.runtime.shards.storage.files.folder import Folder, place_of
-from windrow.runtime.shards.storage.manifests import read_manifest
+from windrow.runtime.shards.storage.manifests import read_chain, read_manifest
 from windrow.runtime.shards.storage.records import KINDS, RESTORE, Records
 from windrow.runtime.shards.storage.source_offsets import batches_begun, files_until, rewind
 
@@ -169,7 +169,8 @@ def _files(checkpoint: Checkpoint, records: Records, last: Commit | None) -> Ite
     named = {name for commit in checkpoint.commits() if commit.number <= number for name in given_out(commit)}
     if last is not None:
         for version in last.versions.values():
-            named |= {version.manifest, *read_manifest(folder, version).bundles}
+            manifest, chain = read_chain(folder, version)
+            named |= {*manifest.bundles, *(file.name for file in chain)}
     yield from ((name, name) for name in sorted(named))
     yield from ((name, name) for name in folder.names("") if name != "format")
     apart = {*KINDS, *_BY_COMMITS, *_OF_THE_OWNER}

@@ -29,14 +29,22 @@ from windrow.runtime.shards.graph import Graph, Source
 from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery
 from windrow.runtime.shards.storage.bundles import (
     Address,
+    Content,
+    piece_content,
     piece_from_bytes,
-    piece_to_bytes,
     read_contents,
     write_bundle,
 )
 from windrow.runtime.shards.storage.codec import OTHER_VERSION, table_to_bytes
 from windrow.runtime.shards.storage.files.folder import Folder
-from windrow.runtime.shards.storage.manifests import StateManifest, read_manifest, write_manifest
+from windrow.runtime.shards.storage.manifests import (
+    Chain,
+    StateManifest,
+    bundles_of,
+    read_chain,
+    read_manifest,
+    write_manifest,
+)
 from windrow.runtime.shards.storage.state_cache import StateCache
 from windrow.runtime.shards.storage.used_strings import UsedStrings
 from windrow.runtime.streams.holding import waiting_in
@@ -59,6 +67,7 @@ class ShardState:
     tables: dict[str, TableStore] = field(default_factory=dict)
     tables_changed: int = 0
     manifest: StateManifest = field(default_factory=StateManifest)  # what was written last
+    chain: Chain = ()  # the files that it is in
     sizes: dict[str, int] = field(default_factory=dict)  # of its parts, in bytes
     reached: Mapping[str, int] = field(default_factory=dict)  # how far streams were when it was written
 
@@ -181,7 +190,7 @@ def read_state(
 
     What `before` has, another version of the same state, is not read: it is used up.
     """
-    manifest = read_manifest(folder, version)
+    manifest, chain = read_chain(folder, version)
     dictionary = _dictionary(read_contents(folder, _named(manifest, "dictionary/")))
     at_hand: Mapping[str, Piece] = {}
     if before is not None and before.dictionary.follow(dictionary):
@@ -189,7 +198,7 @@ def read_state(
     missing = (name for name in manifest.pieces if name not in at_hand and not name.startswith("dictionary/"))
     contents = read_contents(folder, {name: manifest.pieces[name] for name in missing})
     graph = Graph(plan, dictionary, shard)
-    state = ShardState(graph, dictionary, tables_changed=manifest.tables_changed, manifest=manifest)
+    state = ShardState(graph, dictionary, tables_changed=manifest.tables_changed, manifest=manifest, chain=chain)
     state.open(stage)
     _check_fit(manifest, version, state, stage, shard)
     names = _by_part(manifest.pieces, manifest.parts)
@@ -293,7 +302,7 @@ def _dictionary(contents: Mapping[str, bytes]) -> Dictionary:
 
 class Saved(NamedTuple):
     manifest: tuple[str, int]  # the file, and its checksum
-    garbage: list[str]  # bundles that the manifest names no more
+    garbage: list[str]  # bundles that the manifest names no more, and files of manifests that it needs no more
     as_in_memory: bool  # else the state is to be read back: unused strings have been left out
     written: int  # bytes
 
@@ -312,7 +321,7 @@ def save(state: ShardState, folder: Folder, stage: int, named: str) -> Saved:
     due = state.dictionary.strings >= max(FEWEST_STRINGS, 2 * before.strings)
     used = UsedStrings(len(state.dictionary)) if due else None
     pieces_of: dict[str, list[str]] = {}
-    contents: dict[str, bytes] = {}
+    contents: dict[str, Content] = {}
     parts = state.parts(stage)
     for part, holder in parts.items():
         try:
@@ -326,28 +335,28 @@ def save(state: ShardState, folder: Folder, stage: int, named: str) -> Saved:
             if used is not None:
                 used.see_piece(content)
             if f"{part}/{piece}" not in worth_keeping:
-                contents[f"{part}/{piece}"] = piece_to_bytes(content)
+                contents[f"{part}/{piece}"] = piece_content(content)
     for name, store in state.tables.items():
         pieces_of[f"table/{name}"] = [versioned := f"table/{name}/{state.tables_changed}"]
         if used is not None:
             used.see_anything(store)
         if versioned not in worth_keeping:
-            contents[versioned] = piece_to_bytes(store)
+            contents[versioned] = piece_content(store)
     strings, written_anew = _dictionary_pieces(state.dictionary, worth_keeping, before, used)
-    contents |= {name: content for name, content in strings.items() if content is not None}
+    contents |= {name: [content] for name, content in strings.items() if content is not None}
     written = write_bundle(folder, f"pieces/{named}", contents)
     names = (*strings, *chain.from_iterable(pieces_of.values()))
     pieces = {name: written.get(name) or before.pieces[name] for name in names}
     state.sizes = {part: sum(pieces[name].length for name in members) for part, members in pieces_of.items()}
-    new = sum(map(len, contents.values()))
-    lengths = {**before.bundles, f"pieces/{named}": new}
-    bundles = {address.bundle: lengths[address.bundle] for address in pieces.values()}
+    new = sum(address.length for address in written.values())
+    bundles = bundles_of(pieces, {**before.bundles, f"pieces/{named}": new})
     queries = frozenset(query.key for query in state.graph.plan.queries)
     counted = before.strings if used is None else written_anew
     state.manifest = StateManifest(queries, frozenset(parts), state.tables_changed, counted, pieces, bundles)
-    garbage = before.bundles.keys() - bundles.keys()
-    file, checksum, length = write_manifest(folder, f"manifests/{named}", state.manifest)
-    return Saved((file, checksum), sorted(garbage), not due, new + length)
+    files = {file.name for file in state.chain}
+    state.chain, length = write_manifest(folder, f"manifests/{named}", state.manifest, before, state.chain)
+    garbage = (before.bundles.keys() - bundles.keys()) | (files - {file.name for file in state.chain})
+    return Saved(state.chain[-1][:2], sorted(garbage), not due, new + length)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from windrow.batch import Batch
 from windrow.batch.arrays import Array, Bools
-from windrow.runtime.shards.storage.bundles import buffers_of
+from windrow.runtime.shards.storage.bundles import piece_content
 from windrow.state.snapshot import Piece
 
 
@@ -27,8 +27,8 @@ class UsedStrings:
 
     def see_anything(self, value: object) -> None:
         """What is pickled: all its arrays, also where one stands in the middle of something else."""
-        for buffer in buffers_of(value):
-            content = np.frombuffer(buffer, np.uint8)
+        for part in piece_content(value):
+            content = np.frombuffer(part, np.uint8)
             for place in range(4):
                 self._see_words(content[place:])
 

@@ -29,7 +29,7 @@ from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.graph import Source
 from windrow.runtime.shards.own_tables import at_its_place
 from windrow.runtime.shards.running_plan import RunningQuery
-from windrow.runtime.shards.storage.bundles import Address, bundle_name, write_bundle, writing_attempt
+from windrow.runtime.shards.storage.bundles import Address, bundle_name, in_one_part, write_bundle, writing_attempt
 from windrow.runtime.shards.storage.codec import table_to_bytes
 from windrow.runtime.shards.storage.shard_state import STATES, StateNotStored, save, state_of
 from windrow.runtime.shards.tasks import messages
@@ -84,7 +84,7 @@ class _Step:
         if self._failed or emission.failed:
             report = self._failing(moved, emission.failed)
         else:
-            emitted = write_bundle(self._spec.folder, f"changes/{self._named()}", contents)
+            emitted = write_bundle(self._spec.folder, f"changes/{self._named()}", in_one_part(contents))
             try:
                 report = self._saved(moved, run, emitted, self._side_outputs(received))
                 report = replace(report, unwritten=emission.unwritten)
@@ -279,7 +279,7 @@ class _Step:
                 contents[f"{kind}/{stream}/{mine}.{len(contents)}"] = table
         for name, rejected in self._rejected.items():
             contents[f"rejected/{name.lower()}/{mine}.{len(contents)}"] = table_to_bytes(rejected.table())
-        return write_bundle(self._spec.folder, f"side_outputs/{self._named()}", contents)
+        return write_bundle(self._spec.folder, f"side_outputs/{self._named()}", in_one_part(contents))
 
     def _named(self) -> str:
         return bundle_name(self._spec.number, self._stage, self._shard.number, self._token)

@@ -28,15 +28,18 @@ class LocalFiles:
         self._root = Path(root)
 
     def write(self, name: str, content: bytes, is_synced: bool = True) -> None:
+        self.write_parts(name, [content], is_synced)
+
+    def write_parts(self, name: str, parts: Sequence[bytes | memoryview], is_synced: bool = True) -> None:
         path = self._root / name
-        hidden = _written(path, content, is_synced)
+        hidden = _written(path, parts, is_synced)
         hidden.replace(path)
         if is_synced:
             _sync(path.parent)
 
     def create(self, name: str, content: bytes, is_synced: bool = True) -> None:
         path = self._root / name
-        hidden = _written(path, content, is_synced)
+        hidden = _written(path, [content], is_synced)
         try:
             _link(hidden, path)
         finally:
@@ -100,14 +103,14 @@ def make_folder(path: Path) -> None:
     _sync(path.parent)
 
 
-def _written(path: Path, content: bytes, is_synced: bool) -> Path:
-    """The content under another name that nobody can guess."""
+def _written(path: Path, parts: Sequence[bytes | memoryview], is_synced: bool) -> Path:
+    """Parts of a content, one after the other, under another name that nobody can guess."""
     make_folder(path.parent)
     hidden = path.with_name(f"{path.name}.{secrets.token_hex(8)}{HIDDEN}")
     descriptor = os.open(hidden, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            file.writelines(parts)
             file.flush()
             if is_synced:
                 os.fsync(file.fileno())
