@@ -112,7 +112,10 @@ def batches(count: int) -> None:
             pages = int(Path("/proc/self/statm").read_text().split()[1])
             megabytes = pages * os.sysconf("SC_PAGE_SIZE") / 1e6
             seen.append((files, megabytes, took))
-            print(f"batch {(step + 1) * part:6}: {files:5} files, {megabytes:.0f} MB, {took:.1f} ms of processor each", flush=True)
+            print(
+                f"batch {(step + 1) * part:6}: {files:5} files, {megabytes:.0f} MB, {took:.1f} ms of processor each",
+                flush=True,
+            )
         engine.close()
     for what, early, late in zip(
         ("files", "memory", "time"), zip(*seen[2:10], strict=True), zip(*seen[10:], strict=True), strict=True
