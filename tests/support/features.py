@@ -33,6 +33,7 @@ EXPECTED = {
     "SemiJoin": 30,
     "AntiJoin": 30,
     "NOT IN": 20,
+    "mark": 30,
     "table": 20,
     "non-retroactive table": 20,
     "Distinct": 50,
@@ -89,7 +90,7 @@ def _of(node: Node) -> Iterator[str]:
     elif isinstance(node, nodes.Limit):
         yield from ("Limit", *(["Limit, sorted"] if node.keys else []), *(["OFFSET"] if node.offset else []))
     elif isinstance(node, nodes.Alias):
-        yield "sub-query"
+        yield "mark" if node.name.startswith("_sub") else "sub-query"
     else:
         yield type(node).__name__
         if isinstance(node, nodes.AntiJoin) and node.not_in is not None:

@@ -152,6 +152,22 @@ def memberships(draw: st.DrawFn, alias: str, slide: str) -> str:
     )
 
 
+@st.composite
+def marks(draw: st.DrawFn, alias: str, slide: str) -> str:
+    """Sub-queries inside expressions."""
+    inner = draw(windows(slide))
+    return draw(
+        st.sampled_from(
+            [
+                f"{alias}.v > 2 OR EXISTS (SELECT * FROM u {inner} WHERE u.a = {alias}.a)",
+                f"{alias}.b = 'x' OR {alias}.a NOT IN (SELECT a FROM u {inner} WHERE u.b = {alias}.b)",
+                f"{alias}.v <= (SELECT MAX(v) FROM u {inner} WHERE u.a = {alias}.a)",
+                f"{alias}.a < (SELECT COUNT(*) FROM u {inner})",
+            ]
+        )
+    )
+
+
 AGGREGATES = (
     "COUNT(*)",
     "COUNT({x})",
@@ -221,6 +237,8 @@ def blocks(draw: st.DrawFn, slide: str, depth: int = 1) -> str:
     where = f" WHERE {' AND '.join(f'({c})' for c in conditions)}" if conditions else ""
     if draw(st.integers(0, 2)) == 0:
         return draw(grouped(left.alias, f" FROM {from_}{where}"))
+    if draw(st.integers(0, 5)) == 0:
+        where = f"{where} {'AND' if where else 'WHERE'} ({draw(marks(left.alias, slide))})"
     distinct = draw(st.sampled_from(["", "", "DISTINCT "]))
     return f"SELECT {distinct}{draw(select_lists(left.alias))} FROM {from_}{where}"
 

@@ -6,7 +6,7 @@ whatever one contains, it is one constant.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -51,21 +51,38 @@ def _constant(name: str, value: object) -> exp.Expr:
 
 
 def _typed(name: str, value: object) -> tuple[Any, Type]:
-    if isinstance(value, int) and -(2**63) <= value < 2**63:
-        return value, INT if -(2**31) <= value < 2**31 else BIGINT
-    if isinstance(value, float):
-        return value, DOUBLE
-    if isinstance(value, Decimal) and value.is_finite():
-        digits, scale = len(value.as_tuple().digits), max(0, -int(value.as_tuple().exponent))
-        return value, decimal(max(digits, scale, 1), scale)
-    if isinstance(value, datetime):
-        moment = value if value.tzinfo is not None else value.replace(tzinfo=timezone.utc)
-        return (moment - _EPOCH) // _TICK, TIMESTAMP
-    if isinstance(value, date):
-        return value.toordinal() - _EPOCH.toordinal(), DATE
-    if isinstance(value, timedelta):
-        return value // _TICK, INTERVAL
-    if isinstance(value, bytes):
-        return value, BINARY
+    for kind, typed in _KINDS.items():
+        if isinstance(value, kind) and (found := typed(value)) is not None:
+            return found
     hint = "parameters are numbers, texts, bytes, times, dates, timedeltas, truth values and None"
     raise WindrowError(f"parameter {name} cannot be {type(value).__name__} {value!r:.40}", hint)
+
+
+def _integer(value: int) -> tuple[int, Type] | None:
+    if not -(2**63) <= value < 2**63:
+        return None
+    return value, INT if -(2**31) <= value < 2**31 else BIGINT
+
+
+def _decimal(value: Decimal) -> tuple[Decimal, Type] | None:
+    if not value.is_finite():
+        return None
+    digits, scale = len(value.as_tuple().digits), max(0, -int(value.as_tuple().exponent))
+    return value, decimal(max(digits, scale, 1), scale)
+
+
+def _moment(value: datetime) -> tuple[int, Type]:
+    moment = value if value.tzinfo is not None else value.replace(tzinfo=timezone.utc)
+    return (moment - _EPOCH) // _TICK, TIMESTAMP
+
+
+# A datetime is a date too, so it is asked for before.
+_KINDS: dict[type[Any], Callable[[Any], tuple[Any, Type] | None]] = {
+    int: _integer,
+    float: lambda value: (value, DOUBLE),
+    Decimal: _decimal,
+    datetime: _moment,
+    date: lambda value: (value.toordinal() - _EPOCH.toordinal(), DATE),
+    timedelta: lambda value: (value // _TICK, INTERVAL),
+    bytes: lambda value: (value, BINARY),
+}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -11,10 +10,11 @@ from sqlglot import exp
 from windrow.catalog import Catalog
 from windrow.cql.binder.calls import Aggregates
 from windrow.cql.binder.expressions import ExpressionBinder
+from windrow.cql.binder.marks import Marks
 from windrow.cql.binder.nested_output import as_subquery, nested_outputs
 from windrow.cql.binder.output_columns import Item, named_columns, position, positions
 from windrow.cql.binder.relations import FromBinder
-from windrow.cql.binder.scope import Scope
+from windrow.cql.binder.scope import BoundSource, Scope
 from windrow.cql.binder.subqueries import ConditionBinder
 from windrow.cql.syntax import CastSyntax, ElementSyntax, FieldSyntax, WindowedCall, span_of
 from windrow.errors import CqlMeaningError, CqlNameError, Span, nearest
@@ -26,15 +26,6 @@ from windrow.plan.schema import unqualified
 
 if TYPE_CHECKING:
     from windrow.cql.binder.queries import QueryBinder
-
-
-@dataclass(frozen=True)
-class BoundSource:
-    """FROM and WHERE of a block; `correlated` are the conditions that use columns of the query around it."""
-
-    plan: Node
-    scope: Scope
-    correlated: tuple[Expression, ...]
 
 
 class BlockBinder:
@@ -66,6 +57,7 @@ class BlockBinder:
         relations = FromBinder(self._queries, outer, self._internal)
         plan = relations.bind(select.args["from_"].this)
         scope = relations.scope
+        scope.marks = Marks(self._queries, scope, self._internal)
         where = select.args.get("where")
         if where is None:
             return BoundSource(plan, scope, ())
@@ -75,7 +67,8 @@ class BlockBinder:
 
     def _selected(self, select: exp.Select, source: BoundSource) -> Node:
         if not self.is_grouped(select):
-            plan: Node = Project(source.plan, named_columns(self.items(select.expressions, source.scope)))
+            items, marks = self.items(select.expressions, source.scope), source.scope.marks
+            plan: Node = Project(source.plan if marks is None else marks.joined(source.plan), named_columns(items))
         else:
             plan = self._grouped(select, source)
         return Distinct(plan) if select.args.get("distinct") else plan
@@ -83,7 +76,7 @@ class BlockBinder:
     def is_grouped(self, select: exp.Select) -> bool:
         if select.args.get("group") or select.args.get("having"):
             return True
-        return any(self._is_aggregate(node) for item in select.expressions for node in item.walk())
+        return any(self._is_aggregate(node) for item in select.expressions for node in own_nodes(item))
 
     def _is_aggregate(self, node: exp.Expr) -> bool:
         if not isinstance(node, exp.Anonymous):
@@ -92,6 +85,7 @@ class BlockBinder:
         return name in AGGREGATES or name in AGGREGATE_ALIASES or name in self._catalog.aggregates
 
     def _grouped(self, select: exp.Select, source: BoundSource) -> Node:
+        source.scope.marks = None
         keys = self._keys(select, source.scope)
         by_expression = {key.expression: ColumnReference(key.name, key.expression.type) for key in keys}
         aggregates = Aggregates()
@@ -106,6 +100,15 @@ class BlockBinder:
         if bound is not None:
             plan = conditions.applied(plan, bound)
         return Project(plan, named_columns(items))
+
+    def grouped_item(self, select: exp.Select, source: BoundSource, aggregates: Aggregates) -> Expression:
+        """The one column of a sub-query that aggregates all of its rows, over its aggregates."""
+        source.scope.marks = None
+        item = select.expressions[0]
+        binder = _GroupedBinder(self._catalog, source.scope, "SELECT", aggregates, {})
+        bound = binder.bind(item.this if isinstance(item, exp.Alias) else item)
+        self._check_times(select, source.plan, aggregates)
+        return bound
 
     def _check_times(self, select: exp.Select, grouped: Node, aggregates: Aggregates) -> None:
         """FIRST and LAST go by the time of rows; not all rows have one."""
@@ -235,6 +238,11 @@ class _GroupedBinder(ExpressionBinder):
                 hint = f"add it to GROUP BY, or use an aggregate such as MAX({unqualified(part.name)})"
                 raise CqlMeaningError(f"{unqualified(part.name)} is neither a key nor an aggregate", place, hint)
         return replaced
+
+
+def own_nodes(item: exp.Expr) -> Iterator[exp.Expr]:
+    """The nodes of an expression, without those of sub-queries in it."""
+    return item.walk(prune=lambda node: isinstance(node, exp.Query))
 
 
 def _proposed_name(node: exp.Expr, position: int) -> str:

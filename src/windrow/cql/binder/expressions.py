@@ -48,18 +48,14 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.NullSafeNEQ: "IS DISTINCT FROM",
 }
 _COMPARES = frozenset({"=", "<>", "<", "<=", ">", ">=", "IN", "IS DISTINCT FROM"})
-_MEMBERSHIP = "it stands in WHERE, joined to other conditions by AND; for OR write UNION"
+_MEMBERSHIP = "it stands in WHERE, or in the select list of a query without groups; else put it into FROM and join it"
+_MARKED = ("SELECT", "WHERE")
 _UNKNOWN = (
     "this operator is not part of CQL",
     "CQL has + - * / % ||, comparisons, AND, OR, NOT, IN, LIKE, BETWEEN, IS and CASE",
 )
 _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Star: ("* cannot stand in an expression", "it goes with SELECT and COUNT"),
-    exp.Exists: ("EXISTS cannot stand here", _MEMBERSHIP),
-    exp.Subquery: (
-        "a sub-query cannot stand in an expression",
-        "put it into FROM and join it, or use IN or EXISTS",
-    ),
     WindowedCall: (
         "WSTREAM(...)[...] stands inside one aggregate of a select list",
         "write SUM(WSTREAM(SUM(a))[ROWS 10]), the only column of its SELECT",
@@ -116,6 +112,12 @@ class ExpressionBinder:
             message, hint = _REFUSED.get(type(node), _UNKNOWN)
             raise CqlMeaningError(message, span_of(node), hint)
         return handler(self, node)
+
+    def _subquery(self, node: exp.Subquery | exp.Exists | exp.In) -> Expression:
+        """A sub-query as a value; where rows can be joined with it."""
+        if self._scope.marks is None or self.clause not in _MARKED:
+            raise CqlMeaningError(f"a sub-query cannot stand in {self.clause}", span_of(node), _MEMBERSHIP)
+        return self._scope.marks.bind(node, self)
 
     def typed_call(self, name: str, arguments: Sequence[Expression], node: exp.Expr) -> Call:
         """A typed call; strings written beside times are read as times."""
@@ -192,7 +194,7 @@ class ExpressionBinder:
 
     def _in(self, node: exp.In) -> Expression:
         if node.args.get("query") is not None:
-            raise CqlMeaningError("IN (SELECT ...) cannot stand here", span_of(node), _MEMBERSHIP)
+            return self._subquery(node)
         values = [self.bind(value) for value in node.expressions]
         return self.typed_call("IN", [self.bind(node.this), *values], node)
 
@@ -254,6 +256,8 @@ _HANDLERS: dict[type[exp.Expr], _Handler] = {
     exp.Like: ExpressionBinder._like,
     exp.Between: ExpressionBinder._between,
     exp.In: ExpressionBinder._in,
+    exp.Exists: ExpressionBinder._subquery,
+    exp.Subquery: ExpressionBinder._subquery,
     exp.Case: ExpressionBinder._case,
     exp.Anonymous: bind_call,
     CastSyntax: ExpressionBinder._cast,

@@ -43,7 +43,7 @@ class QueryBinder:
         self.over_kept = over_kept
         self.uses: list[str] = []
         self._common: list[dict[str, Node]] = []
-        self._aliases = 0
+        self._aliases = self._marks = 0
 
     def bind(self, tree: exp.Expr) -> Node:
         """The plan of a whole query, checked."""
@@ -58,6 +58,11 @@ class QueryBinder:
     def fresh_alias(self) -> str:
         self._aliases += 1
         return f"_q{self._aliases}"
+
+    def fresh_mark(self) -> str:
+        """An alias of a sub-query in an expression; names of their own, as they are printed."""
+        self._marks += 1
+        return f"_sub{self._marks}"
 
     def common(self, name: str) -> Node | None:
         """The plan of a sub-query named by WITH."""

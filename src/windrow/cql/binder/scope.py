@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from windrow.errors import CqlMeaningError, CqlNameError, Span, nearest
 from windrow.plan.expressions import ColumnReference, Expression, columns_of
 from windrow.plan.nodes import Node
 from windrow.plan.schema import unqualified
+
+if TYPE_CHECKING:
+    from windrow.cql.binder.marks import Marks
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Scope:
     outer: Scope | None = None
     columns: list[ScopeColumn] = field(default_factory=list)
     outer_columns: set[str] = field(default_factory=set)  # what was resolved outside
+    marks: Marks | None = None  # where rows can be joined with sub-queries
 
     @staticmethod
     def over(relation: RelationScope) -> Scope:
@@ -120,6 +125,15 @@ class Scope:
                 return _unmerged(relation)
         names = [known.name for known in self.relations]
         raise CqlNameError(f"there is no relation {qualifier} in FROM", span, nearest(qualifier, names, "relations"))
+
+
+@dataclass(frozen=True)
+class BoundSource:
+    """FROM and WHERE of a block; `correlated` are the conditions that use columns of the query around it."""
+
+    plan: Node
+    scope: Scope
+    correlated: tuple[Expression, ...]
 
 
 def _unmerged(relation: RelationScope) -> list[ScopeColumn]:

@@ -27,7 +27,7 @@ from windrow.cql.binder.punctuations import bind_punctuation, check_punctuations
 from windrow.cql.binder.queries import QueryBinder
 from windrow.cql.binder.scope import Scope
 from windrow.cql.binder.sinks import check_side_sink, check_sink
-from windrow.cql.binder.table_statements import bind_insert_answer, bind_table_change
+from windrow.cql.binder.table_changes import bind_insert_answer, bind_table_change
 from windrow.cql.statements import (
     Alter,
     Ask,

@@ -70,6 +70,8 @@ class ConditionBinder:
 
     def applied(self, plan: Node, bound: BoundConditions) -> Node:
         """The selection first, then the semi- and anti-joins in the order written."""
+        if self._scope.marks is not None:
+            plan = self._scope.marks.joined(plan)
         predicate = conjunction(bound.plain)
         if predicate is not None:
             plan = Filter(plan, predicate)

@@ -7,12 +7,15 @@ from decimal import Context, Decimal
 
 from sqlglot import exp
 
-from windrow.catalog import ColumnDefinition, TableEntry
+from windrow.catalog import Catalog, ColumnDefinition, StreamEntry, TableEntry
+from windrow.cql.binder.entries import find
 from windrow.cql.binder.expressions import ExpressionBinder
-from windrow.cql.statements import TableChange
+from windrow.cql.binder.queries import QueryBinder
+from windrow.cql.binder.scope import RelationScope, Scope
+from windrow.cql.statements import InsertAnswer, Statement, TableChange
 from windrow.cql.syntax import span_of
 from windrow.errors import CqlMeaningError, CqlNameError, CqlTypeError, nearest
-from windrow.plan.expressions import Cast, Expression, Literal, Named, Value
+from windrow.plan.expressions import Cast, ColumnReference, Expression, Literal, Named, Value
 from windrow.plan.nodes import Alias, Node, Project
 from windrow.types import (
     DATE,
@@ -30,7 +33,30 @@ from windrow.types import (
 from windrow.units import DAY, Timestamp, parse_duration, parse_timestamp
 
 
-def bind_change(tree: exp.Expr, table: TableEntry, binder: ExpressionBinder) -> TableChange:
+def _table(name: exp.Identifier, catalog: Catalog) -> TableEntry:
+    entry = find(name, catalog)
+    if not isinstance(entry, TableEntry):
+        hint = "streams are fed by their source" if isinstance(entry, StreamEntry) else "change the table it reads"
+        raise CqlMeaningError(f"{entry.name} is a {entry.kind}, not a table", span_of(name), hint)
+    return entry
+
+
+def bind_insert_answer(tree: exp.Expr, catalog: Catalog) -> Statement:
+    entry, query = _table(tree.this, catalog), tree.args["query"]
+    plan = _inserted(QueryBinder(catalog, over_kept=True).bind(query), tree, entry)
+    effect = tree.args.get("effect")
+    not_null = frozenset(column.name for column in entry.columns if not _takes_null(column, entry))
+    return InsertAnswer(entry.name, plan, not_null, None if effect is None else Timestamp(effect))
+
+
+def bind_table_change(tree: exp.Expr, catalog: Catalog) -> Statement:
+    entry = _table(tree.this, catalog)
+    columns = {column.name.lower(): ColumnReference(column.name, column.type) for column in entry.columns}
+    scope = Scope.over(RelationScope(entry.name, columns))
+    return _bound_change(tree, entry, ExpressionBinder(catalog, scope, str(tree.args["kind"])))
+
+
+def _bound_change(tree: exp.Expr, table: TableEntry, binder: ExpressionBinder) -> TableChange:
     kind = str(tree.args["kind"])
     where = tree.args.get("where")
     effect = tree.args.get("effect")
@@ -44,7 +70,7 @@ def bind_change(tree: exp.Expr, table: TableEntry, binder: ExpressionBinder) -> 
     )
 
 
-def inserted(plan: Node, tree: exp.Expr, table: TableEntry) -> Node:
+def _inserted(plan: Node, tree: exp.Expr, table: TableEntry) -> Node:
     """A query whose rows are inserted, with the columns of the table."""
     named = tree.args.get("columns")
     targets = _targets(named, table) if named else list(table.columns)
@@ -88,7 +114,7 @@ def _row(
         column.name: _constant(node, column, binder) for node, column in zip(row.expressions, targets, strict=True)
     }
     for column in table.columns:
-        if given.get(column.name) is None and not takes_null(column, table):
+        if given.get(column.name) is None and not _takes_null(column, table):
             raise CqlTypeError(f"{column.name} cannot be NULL", span_of(row), f"give {column.name} a value")
     return tuple(given.get(column.name) for column in table.columns)
 
@@ -113,13 +139,13 @@ def _assignment(node: exp.Expr, table: TableEntry, binder: ExpressionBinder) -> 
         hint = "delete the row and insert another key"
         raise CqlMeaningError(f"{column.name} is the key of a non-retroactive table", span_of(node.this), hint)
     value = _fitting(binder.bind(node.expression), column, node.expression)
-    if isinstance(value, Literal) and value.value is None and not takes_null(column, table):
+    if isinstance(value, Literal) and value.value is None and not _takes_null(column, table):
         hint = f"give {column.name} a value, or delete the row"
         raise CqlTypeError(f"{column.name} cannot be NULL", span_of(node.expression), hint)
     return column.name, value
 
 
-def takes_null(column: ColumnDefinition, table: TableEntry) -> bool:
+def _takes_null(column: ColumnDefinition, table: TableEntry) -> bool:
     return column.nullable and column.name not in table.primary_key
 
 
