@@ -13,7 +13,14 @@ from windrow.errors import Span
 class WindowSyntax(exp.Expression):
     """`[...]` after a relation: `extent` and `slide` are those of plan.windows, columns are still names."""
 
-    arg_types = {"extent": True, "slide": False, "internal": False, "partition": False, "predicate": False}
+    arg_types = {
+        "extent": True,
+        "slide": False,
+        "internal": False,
+        "partition": False,
+        "predicate": False,
+        "time": False,  # the column that TUMBLE and HOP name
+    }
 
 
 class Relation(exp.Expression):

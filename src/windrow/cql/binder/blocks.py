@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -16,10 +17,11 @@ from windrow.cql.binder.output_columns import Item, named_columns, position, pos
 from windrow.cql.binder.relations import FromBinder
 from windrow.cql.binder.scope import BoundSource, Scope
 from windrow.cql.binder.subqueries import ConditionBinder
-from windrow.cql.syntax import CastSyntax, ElementSyntax, FieldSyntax, WindowedCall, span_of
+from windrow.cql.syntax import CastSyntax, ElementSyntax, FieldSyntax, WindowedCall, WindowSyntax, span_of
 from windrow.errors import CqlMeaningError, CqlNameError, Span, nearest
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES, is_ordered
 from windrow.plan.expressions import ColumnReference, Expression, Literal, Named, transform, walk
+from windrow.plan.interval_joins import with_interval_windows
 from windrow.plan.nodes import Distinct, GroupBy, Node, Project
 from windrow.plan.row_time import with_row_time
 from windrow.plan.schema import unqualified
@@ -41,6 +43,8 @@ class BlockBinder:
                 self._check_nested(call)
             return self.bind(as_subquery(select, nested))
         source = self.source(select, None)
+        if not self.is_grouped(select) and not select.args.get("distinct"):
+            source = replace(source, plan=with_interval_windows(source.plan))
         return self._selected(select, source)
 
     def _check_nested(self, call: WindowedCall) -> None:
@@ -133,7 +137,8 @@ class BlockBinder:
     def _key_expressions(self, group: exp.Group, select: exp.Select, scope: Scope) -> Iterator[Expression]:
         """What is written; for ALL every item of the select list without an aggregate."""
         for node in group.expressions:
-            yield self._key(node, select, scope)
+            if not _is_window_column(node, select):  # the same for all rows of a refresh
+                yield self._key(node, select, scope)
         if not group.args.get("all"):
             return
         plain = [item for item in select.expressions if not any(map(self._is_aggregate, item.walk()))]
@@ -238,6 +243,12 @@ class _GroupedBinder(ExpressionBinder):
                 hint = f"add it to GROUP BY, or use an aggregate such as MAX({unqualified(part.name)})"
                 raise CqlMeaningError(f"{unqualified(part.name)} is neither a key nor an aggregate", place, hint)
         return replaced
+
+
+def _is_window_column(node: exp.Expr, select: exp.Select) -> bool:
+    """`window_start` and `window_end` of TUMBLE and HOP."""
+    named = isinstance(node, exp.Column) and node.name.lower() in ("window_start", "window_end")
+    return named and any(window.args.get("time") for window in select.args["from_"].find_all(WindowSyntax))
 
 
 def own_nodes(item: exp.Expr) -> Iterator[exp.Expr]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from windrow.catalog import Catalog
 from windrow.cql.binder.expressions import ExpressionBinder
 from windrow.cql.binder.scope import RelationScope, Scope
@@ -19,6 +21,7 @@ from windrow.plan.windows import Extent, Latest, Range, Rows, Unbounded, Window
 def bind_window(catalog: Catalog, node: Node, name: str, syntax: WindowSyntax, internal: bool) -> Node:
     """The relation `name` seen through a window; an unbounded one that says nothing more is left out."""
     span = span_of(syntax)
+    _check_time(node, syntax.args.get("time"))
     window = Window(
         _extent(catalog, node, name, syntax), syntax.args.get("slide"), internal or bool(syntax.args.get("internal"))
     )
@@ -26,6 +29,16 @@ def bind_window(catalog: Catalog, node: Node, name: str, syntax: WindowSyntax, i
     if isinstance(window.extent, Unbounded) and window.slide is None and not window.internal:
         return node
     return Windowed(node, window)
+
+
+def _check_time(node: Node, time: exp.Identifier | None) -> None:
+    """TUMBLE and HOP go by the time that the stream declares."""
+    if time is None or is_relation(node):
+        return
+    declared = node.timestamp if isinstance(node, Stream) else None
+    if declared is None or time.name.lower() != declared.lower():
+        hint = f"write DESCRIPTOR({declared})" if declared else "they stand over streams with TIMESTAMP BY"
+        raise CqlMeaningError(f"{time.name} is not the time of this stream", span_of(time), hint)
 
 
 def _extent(catalog: Catalog, node: Node, name: str, syntax: WindowSyntax) -> Extent:

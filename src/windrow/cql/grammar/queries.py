@@ -221,7 +221,7 @@ class QueryGrammar(SelectListGrammar):
             query = self.query()
             self.close("the sub-query")
             return self._decorated(Relation(this=query), first)
-        return self._decorated(Relation(this=self.name("a stream, window or table")), first)
+        return self._decorated(self.table_function() or Relation(this=self.name("a stream, window or table")), first)
 
     def _decorated(self, relation: Relation, first: Token) -> Relation:
         """Window and alias, in either order."""

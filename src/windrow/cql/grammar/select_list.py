@@ -8,7 +8,7 @@ from typing import TypeVar
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from windrow.cql.grammar.windows import WindowGrammar
+from windrow.cql.grammar.table_functions import TableFunctionGrammar
 from windrow.cql.grammar.words import NAME_TOKENS
 from windrow.plan.printer import RESERVED
 
@@ -25,7 +25,7 @@ NOT_OURS = {
 }
 
 
-class SelectListGrammar(WindowGrammar):
+class SelectListGrammar(TableFunctionGrammar):
     def item(self) -> exp.Expr:
         first = self._curr
         if self._match(TokenType.STAR):
