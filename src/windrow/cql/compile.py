@@ -30,8 +30,12 @@ def placed_statements(
     text: str, catalog: Catalog, parameters: Mapping[str, Any] = NONE
 ) -> Iterator[tuple[Statement, int]]:
     """The same, each with the line that it begins in."""
+    line, counted = 1, 0
     for tree in _read(text, parameters):
-        yield _bound(bind_statement, tree, text, catalog), _line(text, span_of(tree))
+        span = span_of(tree)
+        if span is not None:
+            line, counted = line + text.count("\n", counted, span.start), span.start
+        yield _bound(bind_statement, tree, text, catalog), line
 
 
 def _read(text: str, parameters: Mapping[str, Any]) -> list[exp.Expr]:
@@ -41,10 +45,6 @@ def _read(text: str, parameters: Mapping[str, Any]) -> list[exp.Expr]:
     except CqlError as error:
         raise error.locate(text) from None
     return trees
-
-
-def _line(text: str, span: Span | None) -> int:
-    return 1 if span is None else 1 + text[: span.start].count("\n")
 
 
 def compile_query(text: str, catalog: Catalog) -> Node:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from windrow.batch.dictionary import Dictionary
 from windrow.batch.shards import ONLY_SHARD, Shard
-from windrow.physical.lowering import groups, joins, outputs, sets, slices, sources, synopses, windows
+from windrow.physical.lowering import groups, joins, outputs, selections, sets, slices, sources, synopses, windows
 from windrow.physical.lowering.context import LoweringContext
 from windrow.physical.physical_node import PhysicalNode
 from windrow.plan import nodes, running_nodes
@@ -39,6 +39,7 @@ LOWER: ByKind[Callable[..., PhysicalNode]] = ByKind(
         running_nodes.RestoredAnswer: outputs.restored_answer,
         running_nodes.Stamped: sources.stamped,
         running_nodes.Exchange: sources.exchange,
+        running_nodes.IndexedSelection: selections.indexed_selection,
         running_nodes.SlicePartials: slices.slice_partials,
         running_nodes.SharedSlices: slices.shared_slices,
         running_nodes.SliceSummaries: slices.slice_summaries,

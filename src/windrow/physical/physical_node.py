@@ -11,6 +11,7 @@ from typing import Any
 
 from windrow.batch.batch import Batch
 from windrow.operators import Operator, State
+from windrow.operators.selections.predicate_index import PredicateIndex
 from windrow.physical.closings import closings_of
 from windrow.plan.coverage import Covered
 from windrow.plan.nodes import Node, Stream
@@ -37,6 +38,7 @@ class PhysicalNode:
     lowered_for: str = ""  # the strategy
     streams: frozenset[str] | None = None  # in lower case; None until it is known who reads it
     held: dict[int, HeldBack] = field(default_factory=dict)  # by the place of the input
+    predicates: PredicateIndex | None = None  # those of selections over what comes out
     nothing: Batch | None = None  # what comes out when nothing comes in, once that has been asked
     covered: Covered | None = None  # since when it has its rows; None until it is taken up
 

@@ -3,6 +3,7 @@
     parts of results     WithEnd, Numbered, EndWithParts, Stamped
     RESTORE              RestoredInserts, RestoredAnswer
     shards               Exchange
+    many selections      IndexedSelection
     slices               SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, MergeGroups
     synopses             WindowSynopsis, JoinSynopsis, PeriodicSynopsis
     what asks synopses   WindowLookup, JoinLookup, PeriodicLookup
@@ -127,6 +128,17 @@ class Exchange(Node):
     def __post_init__(self) -> None:
         for key in self.keys:
             require_columns(self, columns_of(key), self.input.schema)
+
+
+@plan_node
+class IndexedSelection(Node):
+    """The rows that satisfy a predicate, found by an index of all predicates over the same input."""
+
+    input: Node
+    predicate: Expression
+
+    def __post_init__(self) -> None:
+        require_columns(self, columns_of(self.predicate), self.input.schema)
 
 
 def below_exchange(node: Node) -> Node:
@@ -376,7 +388,7 @@ Grouping: TypeAlias = GroupBy | MergeGroups | GroupLookup
 SYNOPSES = (WindowSynopsis, JoinSynopsis, PeriodicSynopsis)
 LOOKUPS = (WindowLookup, JoinLookup, PeriodicLookup)
 RUNNING: tuple[type[Node], ...] = (
-    *(WithEnd, Numbered, EndWithParts, Stamped, RestoredInserts, RestoredAnswer, Exchange),
+    *(WithEnd, Numbered, EndWithParts, Stamped, RestoredInserts, RestoredAnswer, Exchange, IndexedSelection),
     *(SlicePartials, SharedSlices, SliceSummaries, SubWindows, LastSubWindows, MergeGroups),
     *SYNOPSES,
     *LOOKUPS,

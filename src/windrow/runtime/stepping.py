@@ -6,7 +6,7 @@ fewer streams is never behind; what comes from it and is later than the node's s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from typing import NamedTuple
 from windrow.batch import Batch, Segment, concat
 from windrow.clock import monotonic
 from windrow.operators import State
+from windrow.operators.selections.indexed_selection import IndexedSelection
 from windrow.physical.physical_node import PhysicalNode
 
 
@@ -65,6 +66,7 @@ class SegmentPass:
             self._hold_back(node)
             return None
         below = [self._arrived(node, place, segment) for place in range(len(node.inputs))]
+        _match_once(node, below)
         began = monotonic()
         try:
             changes = node.operator.step(self._state_of(node), below, segment)
@@ -109,6 +111,12 @@ def no_rows(node: PhysicalNode, of_source: Callable[[PhysicalNode], Batch]) -> B
             given = node.operator.step(node.operator.fresh_state(), below, Segment(0, 1))
         node.nothing = given.slice(0, 0) if len(given) else given
     return node.nothing
+
+
+def _match_once(node: PhysicalNode, below: Sequence[Batch]) -> None:
+    """Have an index match rows for all that select from them; where they are held back, each has rows of its own."""
+    if isinstance(node.operator, IndexedSelection) and not node.held:
+        node.operator.index.match(below[0])
 
 
 class Passes:

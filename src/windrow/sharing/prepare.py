@@ -15,6 +15,7 @@ from windrow.plan.running_nodes import GroupSynopsis
 from windrow.plan.strategy import Strategy
 from windrow.sharing.exchanges import distributed, distributed_lookup
 from windrow.sharing.followed_parts import with_followed_parts
+from windrow.sharing.indexed_selections import with_indexed_selections
 from windrow.sharing.indexed_thresholds import with_indexed_thresholds
 from windrow.sharing.lookups import is_over_running, with_lookups
 from windrow.sharing.restored import with_restored
@@ -31,7 +32,8 @@ PREPARATION: tuple[Step, ...] = (
     with_indexed_thresholds,  # before slices: it takes whole groups of a window away from them
     with_slices,
     with_shared_slices,  # of the slices that there are by now
-    with_followed_parts,  # last: parts are whatever the plan has become
+    with_followed_parts,  # parts are whatever the plan has become
+    with_indexed_selections,  # last: nothing above looks for selections any more
 )
 
 # Without these a plan has no meaning: they run even when the optimizer is set off.

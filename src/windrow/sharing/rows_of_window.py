@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from windrow.plan.nodes import Alias, Filter, Node, Project, Stream, Union, Windowed
-from windrow.plan.running_nodes import Exchange, Stamped
+from windrow.plan.running_nodes import Exchange, IndexedSelection, Stamped
 from windrow.plan.windows import Window
 
 
@@ -41,6 +41,6 @@ def _as_read(node: Node) -> Node | None:
 
 def _is_read(node: Node) -> bool:
     """Lifetimes of their own are worked out at the stream, below what windows make of them."""
-    if isinstance(node, Filter | Project | Alias | Stamped | Union):
+    if isinstance(node, Filter | IndexedSelection | Project | Alias | Stamped | Union):
         return all(map(_is_read, node.inputs))
     return isinstance(node, Stream) and node.lifetime is None and not node.punctuated

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 
 from windrow.plan.explain.operators import describe_operator, operator_name
 from windrow.plan.nodes import Node
-from windrow.plan.running_nodes import GroupSynopsis, SharedSlices
+from windrow.plan.running_nodes import GroupSynopsis, IndexedSelection, SharedSlices
+from windrow.sharing.indexed_selections import others_in_index
 
 _NAMED = 5  # others that are named, of those that share
 
 
 def shares(plan: Node) -> bool:
     """Whether there is something in a plan that belongs to several queries."""
-    return any(isinstance(node, GroupSynopsis | SharedSlices) for node in plan.walk())
+    return any(isinstance(node, GroupSynopsis | SharedSlices | IndexedSelection) for node in plan.walk())
 
 
 def shared_with(query: str, running: Mapping[str, Node]) -> tuple[str, ...]:
@@ -24,6 +25,10 @@ def shared_with(query: str, running: Mapping[str, Node]) -> tuple[str, ...]:
             others = [name for name, plan in running.items() if name != query and node in plan.walk()]
             if others:
                 found.append(f"shared with {_listed(others)}: {operator_name(node)} {describe_operator(node)}")
+        elif isinstance(node, IndexedSelection):
+            others = list(others_in_index(query, node, running))
+            rows = f"{operator_name(node.input)} {describe_operator(node.input)}"
+            found.append(f"shared with {_listed(others)}: index of {len(others) + 1} predicates over {rows}")
     return tuple(found)
 
 

@@ -10,14 +10,13 @@ import pyarrow.compute as pc
 from windrow.batch.batch import Batch
 from windrow.batch.column import Column, nulls
 from windrow.batch.dictionary import Dictionary
-from windrow.batch.wide import wide_of
 from windrow.operators.operator import CompiledExpression, Predicate
 from windrow.physical.expressions import arithmetic, comparison, logic, moments, nested, text
 from windrow.physical.expressions.arithmetic import Kernel
 from windrow.physical.expressions.casts import cast
-from windrow.physical.expressions.vectors import decimals, spread, vector
+from windrow.physical.expressions.constants import constant
+from windrow.physical.expressions.vectors import spread
 from windrow.plan.expressions import Call, Case, Cast, ColumnReference, Expression, Literal
-from windrow.types import DecimalType
 
 Evaluate = Callable[[Batch], Column]
 
@@ -55,8 +54,8 @@ class ExpressionCompiler:
         if isinstance(expression, ColumnReference):
             return self._reference(expression)
         if isinstance(expression, Literal):
-            constant = self._constant(expression)
-            return lambda batch: constant
+            value = constant(expression, self._dictionary)
+            return lambda batch: value
         if isinstance(expression, Cast):
             return self._cast(expression)
         if isinstance(expression, Case):
@@ -66,17 +65,6 @@ class ExpressionCompiler:
     def _reference(self, reference: ColumnReference) -> Evaluate:
         ordinal = self._ordinals[reference.name]
         return lambda batch: batch.columns[ordinal]
-
-    def _constant(self, literal: Literal) -> Column:
-        value, of = literal.value, literal.type
-        if value is None:
-            return nulls(of, 1, self._dictionary)
-        if isinstance(value, str | bytes):
-            code = self._dictionary.encode_one(value)
-            return Column(of, np.array([code], np.int32), None, self._dictionary)
-        if isinstance(of, DecimalType):
-            return decimals(wide_of([int(value * 10**of.scale)]), None, of)  # exact: the literal has this scale
-        return vector(of, np.array([value]), None)
 
     def _cast(self, expression: Cast) -> Evaluate:
         source, of, dictionary = self._compile(expression.argument), expression.type, self._dictionary

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from windrow.batch.batch import Batch
@@ -11,11 +12,12 @@ from windrow.operators import ColumnLifetime, Projection, Selection, TimeWindow
 from windrow.operators.joins.table_input import TableInput
 from windrow.physical.lowering.context import LoweringContext
 from windrow.physical.lowering.outputs import result_rows
+from windrow.physical.lowering.selections import over_rows
 from windrow.physical.physical_node import PhysicalNode, contents_of, pace_digest, plan_digest
 from windrow.physical.windows import lifetime_ordinal
 from windrow.plan.analysis.relations import is_relation, streams_of
 from windrow.plan.nodes import Node, Stream, Table
-from windrow.plan.running_nodes import Exchange, Stamped
+from windrow.plan.running_nodes import Exchange, IndexedSelection, Stamped
 from windrow.types import TIMESTAMP
 
 
@@ -52,13 +54,18 @@ def rows_below(plan: Node, context: LoweringContext) -> PhysicalNode:
     """What a window reads: rows of a stream as they come, or of a sub-query."""
     if isinstance(plan, Stream):
         return _arrivals(plan, context)
-    if isinstance(plan, Stamped) and isinstance(plan.input, Stream):
-        return _stamped(plan, _arrivals(plan.input, context), context)
-    if isinstance(plan, Exchange) and isinstance(plan.input, Stream):
-        return _received(plan, context)
+    if type(plan) in _OF_STREAM and isinstance(plan.inputs[0], Stream):
+        return _OF_STREAM[type(plan)](plan, context)
+    if isinstance(plan, IndexedSelection):
+        return over_rows(plan, rows_below(plan.input, context), context)
     if context.is_nt:  # rows whose own lifetimes are not hidden behind negative tuples
         return rows_below(plan, context.direct)
     return result_rows(plan, context)
+
+
+def _stamped_arrivals(plan: Stamped, context: LoweringContext) -> PhysicalNode:
+    assert isinstance(plan.input, Stream), plan
+    return _stamped(plan, _arrivals(plan.input, context), context)
 
 
 def is_everywhere(plan: Node) -> bool:
@@ -90,3 +97,7 @@ def _stamped(plan: Stamped, below: PhysicalNode, context: LoweringContext) -> Ph
 
 def _time_of_rows(rows: Batch) -> Column:
     return Column(TIMESTAMP, rows.ts)
+
+
+# What windows read that is directly over a stream: its rows as they come.
+_OF_STREAM: dict[type[Node], Callable[..., PhysicalNode]] = {Stamped: _stamped_arrivals, Exchange: _received}

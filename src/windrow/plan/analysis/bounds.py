@@ -39,6 +39,7 @@ from windrow.plan.running_nodes import (
     EndWithParts,
     Exchange,
     Grouping,
+    IndexedSelection,
     LastSubWindows,
     MergeGroups,
     Numbered,
@@ -142,7 +143,8 @@ def _percent(call: AggregateCall) -> str:
 
 _BOUNDS: ByKind[Callable[..., dict[str, str]]] = ByKind(
     {
-        (Filter, Sort, Limit, AppendOnly, OutputStream, RestoredInserts, RestoredAnswer, Exchange): _as_below,
+        (Filter, IndexedSelection, Sort, Limit, AppendOnly, OutputStream): _as_below,
+        (RestoredInserts, RestoredAnswer, Exchange): _as_below,
         Alias: _renamed,
         Project: _projected,
         (GroupBy, MergeGroups, *LOOKUPS): _grouped,

@@ -42,6 +42,7 @@ from windrow.plan.running_nodes import (
     SYNOPSES,
     EndWithParts,
     Exchange,
+    IndexedSelection,
     LastSubWindows,
     MergeGroups,
     Numbered,
@@ -160,7 +161,7 @@ _CLOSED: ByKind[Callable[..., Closed | None]] = ByKind(
     {
         Stream: _stream,
         Windowed: _windowed,
-        (Filter, Sort, Exchange): _as_below,
+        (Filter, IndexedSelection, Sort, Exchange): _as_below,
         Alias: _aliased,
         Project: _projected,
         Join: _joined,

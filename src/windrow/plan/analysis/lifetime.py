@@ -39,6 +39,7 @@ from windrow.plan.running_nodes import (
     EndWithParts,
     Exchange,
     Grouping,
+    IndexedSelection,
     LastSubWindows,
     MergeGroups,
     Numbered,
@@ -291,7 +292,8 @@ _LIFETIMES: ByKind[Callable[..., Lifetime]] = ByKind(
         OutputStream: _output,
         RestoredInserts: _restored_inserts,
         RestoredAnswer: _restored,
-        (Exchange, Stamped, WithEnd, SlicePartials, SharedSlices, SliceSummaries, *SYNOPSES): _as_below,
+        (Exchange, IndexedSelection, Stamped, WithEnd): _as_below,
+        (SlicePartials, SharedSlices, SliceSummaries, *SYNOPSES): _as_below,
         (Numbered, LastSubWindows): _of_parts,
     }
 )

@@ -80,7 +80,7 @@ _BEFORE: ByKind[Callable[..., bool]] = ByKind(
         (nodes.Limit, nodes.AppendOnly, nodes.OutputStream): _any,
         (running_nodes.WithEnd, running_nodes.Numbered, running_nodes.EndWithParts, running_nodes.Stamped): _any,
         (running_nodes.RestoredAnswer, running_nodes.RestoredInserts): _any,
-        running_nodes.Exchange: _any,
+        (running_nodes.Exchange, running_nodes.IndexedSelection): _any,
         (running_nodes.SlicePartials, running_nodes.SharedSlices, running_nodes.SliceSummaries): _any,
         (running_nodes.SubWindows, running_nodes.LastSubWindows): _any,
         (running_nodes.WindowSynopsis, running_nodes.JoinSynopsis, running_nodes.PeriodicSynopsis): _any,

@@ -53,6 +53,7 @@ from windrow.plan.running_nodes import (
     Grouping,
     GroupLookup,
     GroupSynopsis,
+    IndexedSelection,
     LastSubWindows,
     MergeGroups,
     Numbered,
@@ -263,7 +264,7 @@ class Rates:
         return self.groups(node.input if isinstance(node, GroupLookup) else node)
 
 
-def _selected(rates: Rates, node: Filter) -> Estimate:
+def _selected(rates: Rates, node: Filter | IndexedSelection) -> Estimate:
     return rates.of(node.input).scaled(rates.selectivity(node.input, node.predicate))
 
 
@@ -332,7 +333,7 @@ def _different(rates: Rates, node: Node, value: Expression) -> float:
 
 def _slices_in_view(node: Node) -> float | None:
     """How many slices a window has in view: between two edges, or with the edges of the length between its own."""
-    while isinstance(node, Filter | Project | Alias | Exchange):
+    while isinstance(node, Filter | IndexedSelection | Project | Alias | Exchange):
         node = node.input
     if isinstance(node, SubWindows):
         counted = counted_sub_windows(node.window)
@@ -366,7 +367,7 @@ _ESTIMATES: ByKind[Callable[..., Estimate]] = ByKind(
     {
         (Stream, Table): Rates._source,
         (Windowed, SubWindows): Rates._windowed,
-        Filter: _selected,
+        (Filter, IndexedSelection): _selected,
         (Project, Alias, Sort): _as_below,
         Join: Rates._join,
         SemiJoin: Rates._matched,

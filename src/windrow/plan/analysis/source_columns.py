@@ -37,6 +37,7 @@ from windrow.plan.running_nodes import (
     LOOKUPS,
     EndWithParts,
     Exchange,
+    IndexedSelection,
     JoinSynopsis,
     LastSubWindows,
     MergeGroups,
@@ -85,7 +86,7 @@ def _everything(node: Node, below: Node, used: Columns) -> Columns:
     return frozenset(below.schema.names)
 
 
-def _by_selection(node: Filter, below: Node, used: Columns) -> Columns:
+def _by_selection(node: Filter | IndexedSelection, below: Node, used: Columns) -> Columns:
     return used | columns_of(node.predicate)
 
 
@@ -139,7 +140,7 @@ def _columns(expressions: Iterable[Expression]) -> Columns:
 
 _USED: ByKind[Callable[..., Columns]] = ByKind(
     {
-        Filter: _by_selection,
+        (Filter, IndexedSelection): _by_selection,
         Sort: _by_sort,
         Project: _by_projection,
         Exchange: _by_exchange,

@@ -49,6 +49,7 @@ from windrow.plan.running_nodes import (
     Exchange,
     Grouping,
     GroupSynopsis,
+    IndexedSelection,
     JoinLookup,
     JoinSynopsis,
     LastSubWindows,
@@ -303,7 +304,7 @@ _STATES: ByKind[Callable[..., tuple[StateEntry, ...]]] = ByKind(
         SYNOPSES: _synopsis_state,
         PeriodicLookup: _answer_state,
         (WindowLookup, JoinLookup): _nothing,  # the synopsis below remembers
-        (Stamped, Exchange): _nothing,
+        (Stamped, Exchange, IndexedSelection): _nothing,
         WithEnd: _nothing,
         Numbered: _numbered_state,
         (SlicePartials, SharedSlices, SliceSummaries, LastSubWindows): _nothing,  # counted where slices are merged

@@ -38,6 +38,7 @@ from windrow.plan.running_nodes import (
     Exchange,
     Grouping,
     GroupSynopsis,
+    IndexedSelection,
     JoinLookup,
     JoinSynopsis,
     LastSubWindows,
@@ -84,6 +85,7 @@ _NAMES: ByKind[str] = ByKind(
         RestoredInserts: "RestoredInserts",
         RestoredAnswer: "RestoredAnswer",
         Exchange: "Exchange",
+        IndexedSelection: "IndexedSelection",
         SlicePartials: "SlicePartials",
         SharedSlices: "SharedSlices",
         SliceSummaries: "SliceSummaries",
@@ -138,7 +140,7 @@ def _window(node: Windowed | SubWindows) -> str:
     return window_text(node.window)
 
 
-def _selection(node: Filter) -> str:
+def _selection(node: Filter | IndexedSelection) -> str:
     return _printer(node.input).text(node.predicate)
 
 
@@ -255,7 +257,7 @@ _DESCRIPTIONS: ByKind[Callable[..., str]] = ByKind(
         Stream: _stream,
         Table: _table,
         (Windowed, SubWindows): _window,
-        Filter: _selection,
+        (Filter, IndexedSelection): _selection,
         Project: _projection,
         (Alias, WithEnd, Numbered, Stamped): _column_name,
         Join: _join,

@@ -7,7 +7,7 @@ what is new of it is filled (`runtime/filling`). When nobody reads an operator a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from windrow.batch import Batch, Dictionary
@@ -18,6 +18,7 @@ from windrow.plan.nodes import Node
 from windrow.plan.strategy import Strategy
 from windrow.runtime.filling import Filling
 from windrow.runtime.local.final_rows import SourcesNow
+from windrow.runtime.local.indexed_queries import IndexedQueries
 from windrow.runtime.stepping import Passes
 from windrow.runtime.streams.holding import Waiting, waiting_in
 from windrow.units import BEGINNING
@@ -38,6 +39,7 @@ class Dataflow:
         self._readers: Counter[int] = Counter()  # by the id of a node: how many queries need it
         self.plans: dict[str, Node] = {}  # as they run
         self.roots: dict[str, PhysicalNode] = {}
+        self.indexed = IndexedQueries()
 
     def take_up(self, name: str, plan: Node, created: int, strategy: Strategy, now: SourcesNow) -> TakenUp:
         """A query on what runs; where that cannot say what is alive, on operators of its own from its creation on."""
@@ -63,6 +65,7 @@ class Dataflow:
     def _keep(self, name: str, plan: Node, root: PhysicalNode, start: int, strategy: Strategy) -> None:
         self.plans[name], self.roots[name], self._starts[name] = plan, root, (start, strategy)
         self._readers.update(map(id, _nodes(root)))
+        self.indexed.add(name, root, start)
 
     def start_of(self, name: str) -> int:
         """Since when what a query computes has rows."""
@@ -77,6 +80,7 @@ class Dataflow:
         root = self.roots.pop(name, None)
         if root is None:
             return
+        self.indexed.remove(name)
         del self.plans[name]
         start, strategy = self._starts.pop(name)
         nodes = list(_nodes(root))
@@ -95,9 +99,16 @@ class Dataflow:
             self._lowerings[start, strategy] = Lowering(self._dictionary, strategy, direct)
         return self._lowerings[start, strategy]
 
-    def step(self, passes: Passes) -> dict[str, Batch | Exception | None]:
-        """The changes of every query in what has become final for it; None when nothing has, or what was raised."""
-        return {name: self._changes(name, passes) for name in self.roots}
+    def step(self, passes: Passes, fed: Collection[str] = ()) -> dict[str, Batch | Exception | None]:
+        """The changes of every query in what has become final for it; None when nothing has, or what was raised.
+
+        Those that only select, and have no rows, are left out, unless they are `fed` as time goes on.
+        """
+        asleep = self.indexed
+        waking = {*asleep.with_rows(passes), *fed}
+        changes = {name: self._changes(name, passes) for name in self.roots if name not in asleep or name in waking}
+        asleep.sleep(waking)
+        return changes
 
     def _changes(self, name: str, passes: Passes) -> Batch | Exception | None:
         try:

@@ -58,6 +58,7 @@ class LocalQuery(Query):
         self._changes: list[Batch] = []
         self._changelog_size = 0
         self._feeds: list[tuple[QueuedFeed, SinkForm]] = []
+        self.is_fed_by_time = False  # whether somebody is told of more than changes, such as what has ended
         self._pieces = 0
         self._until: int | None = None  # answers before it stand, when it is set aside
         self._first: FirstAnswer | None = None  # until its own time comes
@@ -114,6 +115,7 @@ class LocalQuery(Query):
         """Give a sink every new piece of what the query emits, in a form of its own."""
         with self._inputs.lock:  # not in the middle of a segment
             self._feeds.append((self._inputs.feeds.queued(receiver, sink, form), form))
+            self.is_fed_by_time = self.is_fed_by_time or form.mode is not Mode.CHANGELOG
 
     def explain(self) -> Explanation:
         return self._explain()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import pyarrow as pa
@@ -150,7 +150,8 @@ class RunningQueries:
             query.begin(taken_up)
 
     def _step(self, final: FinalRows) -> None:
-        for name, changes in self._dataflow.step(Passes(final.moved.segment, final.received)).items():
+        passes = Passes(final.moved.segment, final.received)
+        for name, changes in self._dataflow.step(passes, _fed(self.by_name)).items():
             query, reader = self.by_name[name], self._readers[name]
             segment = final.moved.segment(reader.streams, reader.start)
             try:
@@ -224,3 +225,8 @@ class RunningQueries:
 def _check_runs(aside: Failing | None) -> None:
     if aside is not None:
         raise WindrowError(f"{aside.name} is set aside: {aside.message}", aside.hint)
+
+
+def _fed(queries: Mapping[str, LocalQuery | LookupQuery]) -> list[str]:
+    """Those that give something out as time goes on, also when no row comes."""
+    return [name for name, query in queries.items() if isinstance(query, LocalQuery) and query.is_fed_by_time]

@@ -45,15 +45,17 @@ def check_folders(entry: Entry, catalog: Catalog, own: str | None) -> None:
 
     `own` is the folder of the engine itself: of its checkpoint, or of its catalog.
     """
+    files = [sink for sink in sinks_of(entry) if sink.name in FILES]
+    if not files:
+        return  # most have none, and there may be many others to look at
     taken = list(_taken(entry, catalog))
     if own is not None:
         taken.append(UsedPlace(own, "the engine itself is kept in"))
-    for sink in sinks_of(entry):
-        if sink.name in FILES:
-            place = str(sink.arguments[0])
-            _check_apart(place, taken)
-            _check_empty(place)
-            taken.append(UsedPlace(place, f"{entry.kind} {entry.name} writes to"))
+    for sink in files:
+        place = str(sink.arguments[0])
+        _check_apart(place, taken)
+        _check_empty(place)
+        taken.append(UsedPlace(place, f"{entry.kind} {entry.name} writes to"))
 
 
 def _taken(entry: Entry, catalog: Catalog) -> Iterator[UsedPlace]:

@@ -147,12 +147,15 @@ class _Router:
     def _sent(self, source: str, rows: Batch, closings: Batch | None) -> Iterator[pa.RecordBatch]:
         bound: dict[tuple[int, int], dict[str, bytes]] = {}
         name = self._plan.streams[source].name
+        runs: dict[int, StageRun] = {}  # parts that several outputs have are computed once
         for output in self._graph.at_stage(0):
             if not _reads(output, name):
                 continue
-            wanted = rows if output.start == BEGINNING else rows.take(rows.ts >= output.start)
+            if output.start not in runs:
+                wanted = rows if output.start == BEGINNING else rows.take(rows.ts >= output.start)
+                runs[output.start] = StageRun({name: wanted}, self._dictionary, _all_time)
             try:
-                self._spread(output, StageRun({name: wanted}, self._dictionary, _all_time).of(output), bound)
+                self._spread(output, runs[output.start].of(output), bound)
             except Exception as error:
                 self._failed[output.name] = described(error)
             if closings is not None:

@@ -1,0 +1,1 @@
+"""Selections that an index of predicates is asked for."""
