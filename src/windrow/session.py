@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,7 +51,7 @@ from windrow.plan.running_nodes import GroupSynopsis
 from windrow.plan.strategy import Strategy
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.sharing.prepare import prepare
-from windrow.sharing.shared_with import shared_with
+from windrow.sharing.shared_with import SHARING, shared_with, sharing_rows
 from windrow.sharing.starting import Plans, PreparedQuery, RunningQueryPlan, Settings, StartingQuery, upsert_key
 from windrow.types import Type
 from windrow.units import BEGINNING, format_timestamp
@@ -124,6 +125,7 @@ class Session:
         self._optimized: dict[tuple[Node, bool, int], Optimized] = {}
         self._on_register = on_register
         self.remarks: Callable[[], Mapping[str, str]] = dict  # by a runtime, for SHOW: by names in lower case
+        self.started: Callable[[], Mapping[str, RunningQueryPlan]] = partial(_planned_together, self)
         for aggregate in aggregates:
             self._know(_with_a_free_name(aggregate))
         self._bind_stored()
@@ -227,6 +229,9 @@ class Session:
         return Result(statement, f"{statement.name} is {statement.value}")
 
     def _show(self, statement: Show) -> Result:
+        if statement.what == "sharing":
+            shared = tuple(sharing_rows(self.started()))
+            return Result(statement, f"shared parts: {len(shared)}", SHARING, shared)
         columns, rows = listing(statement.what, self.catalog, self.remarks())
         return Result(statement, f"{statement.what}: {len(rows)}", columns, tuple(rows))
 
@@ -349,6 +354,14 @@ def _prepared(session: Session, queries: Sequence[StartingQuery]) -> dict[str, P
     """Queries that start together, as they will run."""
     plans = session.prepare(queries)
     return {query.name: PreparedQuery(plans, query.optimized, query.strategy) for query in queries}
+
+
+def _planned_together(session: Session) -> dict[str, RunningQueryPlan]:
+    """The queries of the catalog, as they would run if all of them started together."""
+    entries = {entry.name.lower(): entry.plan for entry in session.catalog.entries(QueryEntry)}
+    starting = [session.starting(name, plan) for name, plan in entries.items() if plan is not None]
+    prepared = _prepared(session, starting)
+    return {name: RunningQueryPlan(query.plans[name], query.strategy) for name, query in prepared.items()}
 
 
 def _alternatives(today: Optimized, running: Node) -> Iterator[Alternative]:

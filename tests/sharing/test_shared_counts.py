@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from support.shard_runs import ShardsInProcess
 from windrow.batch import Dictionary
 from windrow.operators.joins.join import Join
+from windrow.runtime.local import LocalEngine
 from windrow.runtime.shards.graph import Graph
 from windrow.state.snapshot import NoState
 
@@ -67,3 +68,33 @@ def test_negative_tuples_are_made_where_rows_arrive() -> None:
 def test_windows_that_count_rows_share_no_exchange_with_other_partitions() -> None:
     texts = [f"SELECT * FROM s [PARTITION BY {key} ROWS 5]" for key in ("k", "j")]
     assert counted(texts).exchanges == 2
+
+
+def test_four_queries_over_one_join_are_one_join() -> None:
+    text = "SELECT {} FROM s [RANGE 1 MINUTE], t [RANGE 5 MINUTES] WHERE s.j = t.j{}"
+    grouped = "s.k, COUNT(*) AS n", " GROUP BY s.k"
+    counts = counted([text.format(*one) for one in (("s.x", ""), ("t.x", ""), ("s.k, t.k AS l", ""), grouped)])
+    assert (counts.exchanges, counts.joins) == (2, 1)
+
+
+@pytest.mark.parametrize("shards", [0, 2])
+def test_what_is_shared_is_listed(shards: int) -> None:
+    engine: Any = ShardsInProcess(shards) if shards else LocalEngine()
+    engine.sql(STREAMS)
+    for number, length in enumerate((1, 2)):
+        text = f"SELECT k, SUM(x) AS n FROM s [RANGE {length} MINUTES SLIDE 1 MINUTE] GROUP BY k"
+        engine.query(text, name=f"q{number}")
+    engine.push("s", [{"ts": 1, "k": "a", "j": 1, "x": 1}])
+    engine.step()
+    (listed,) = engine.sql("SHOW SHARING")
+    assert listed.columns == ("part", "rule", "queries", "since")
+    slices = "SharedSlices s.k computes SUM(s.x) in slices of 1 MINUTE"
+    sent = ("Exchange BY s.k", "rows sent once", "q0, q1", "the first row")
+    assert listed.rows == ((sent,) if shards else ((slices, "slices of one width", "q0, q1", "the first row"),))
+    (explained,) = engine.sql("EXPLAIN q0")
+    assert f"shared with q1: {'Exchange BY s.k (rows sent once)' if shards else slices}" in explained.message
+    engine.sql("DROP QUERY q1")
+    engine.push("s", [{"ts": 2, "k": "a", "j": 1, "x": 1}])
+    engine.step()
+    assert engine.sql("SHOW SHARING")[0].rows == ()
+    engine.close()

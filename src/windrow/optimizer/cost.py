@@ -56,7 +56,12 @@ def cost_of(plan: Node, rates: Rates) -> Cost:
     """Of a whole plan, with the upkeep of its answer."""
     answer = rates.of(plan)
     insert, remove = MAINTENANCE[view_of(plan, rates).structure]
-    cost = Cost(state=answer.rate * (insert + remove), negatives=answer.negatives * NEGATIVE)
+    return Cost(state=answer.rate * (insert + remove), negatives=answer.negatives * NEGATIVE) + work_of(plan, rates)
+
+
+def work_of(plan: Node, rates: Rates) -> Cost:
+    """Of a part of a plan, whoever reads it."""
+    cost = Cost()
     for node in plan.walk():
         cost += _operator_cost(node, rates)
     return cost

@@ -20,6 +20,7 @@ from windrow.sharing.indexed_thresholds import with_indexed_thresholds
 from windrow.sharing.lookups import is_over_running, with_lookups
 from windrow.sharing.restored import with_restored
 from windrow.sharing.row_times import with_row_times
+from windrow.sharing.shared_joins import with_shared_joins
 from windrow.sharing.shared_slices import with_shared_slices
 from windrow.sharing.slices import with_slices, with_summaries
 from windrow.sharing.starting import Plans, RunningQueryPlan, Settings, Starting, StartingQuery, Step
@@ -32,6 +33,7 @@ PREPARATION: tuple[Step, ...] = (
     with_indexed_thresholds,  # before slices: it takes whole groups of a window away from them
     with_slices,
     with_shared_slices,  # of the slices that there are by now
+    with_shared_joins,
     with_followed_parts,  # parts are whatever the plan has become
     with_indexed_selections,  # last: nothing above looks for selections any more
 )

@@ -19,6 +19,7 @@ from math import gcd
 
 from windrow.plan.aggregate_class import SliceForm
 from windrow.plan.aggregates import aggregate_call, values_of
+from windrow.plan.analysis.per_node import per_node
 from windrow.plan.analysis.slices import slice_form
 from windrow.plan.expressions import AggregateCall, ColumnReference, Named, NamedAggregate
 from windrow.plan.nodes import Node, Windowed
@@ -117,12 +118,14 @@ def _width(window: Window) -> int | None:
 def _running(plans: Iterable[Node]) -> dict[_Groups, list[SharedSlices]]:
     """Slices that run, by the rows that they are made of in the end."""
     found: dict[_Groups, list[SharedSlices]] = {}
-    for plan in plans:
-        for node in without_exchanges(plan).walk():
-            if isinstance(node, SharedSlices):
-                known = found.setdefault(_Groups(_rows_of(node), node.keys), [])
-                known += [] if node in known else [node]
+    for node in dict.fromkeys(node for plan in plans for node in _slices_in(plan)):
+        found.setdefault(_Groups(_rows_of(node), node.keys), []).append(node)
     return found
+
+
+@per_node
+def _slices_in(plan: Node) -> tuple[SharedSlices, ...]:
+    return tuple(node for node in without_exchanges(plan).walk() if isinstance(node, SharedSlices))
 
 
 def _rows_of(node: SharedSlices) -> Node:

@@ -13,6 +13,7 @@ from windrow.plan.analysis.rates import Statistics
 from windrow.plan.nodes import Node
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.plan.strategy import Strategy
+from windrow.units import BEGINNING
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,11 @@ class Settings(NamedTuple):
 
 
 class RunningQueryPlan(NamedTuple):
-    """A plan that runs, and how."""
+    """A plan that runs, how, and since when."""
 
     plan: Node
     strategy: Strategy
+    start: int = BEGINNING
 
 
 @dataclass(frozen=True)

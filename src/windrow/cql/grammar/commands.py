@@ -11,7 +11,7 @@ from windrow.cql.syntax import DropSyntax, ExplainSyntax, ResumeSyntax, SetSynta
 from windrow.errors import nearest
 
 KINDS = ("STREAM", "TABLE", "WINDOW", "QUERY")
-PLURALS = ("STREAMS", "TABLES", "WINDOWS", "QUERIES", "FUNCTIONS", "SETTINGS")
+PLURALS = ("STREAMS", "TABLES", "WINDOWS", "QUERIES", "FUNCTIONS", "SETTINGS", "SHARING")
 FORMS = ("TREE", "JSON", "PICTURE")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.plan.expressions import ColumnReference
+from windrow.plan.expressions import ColumnReference, Expression
 from windrow.plan.nodes import Alias, Node, Project, Stream, Table
 from windrow.plan.running_nodes import Grouping, MergeGroups
 from windrow.plan.schema import unqualified
@@ -21,12 +21,15 @@ def origin_of(node: Node, column: str) -> tuple[Stream | Table, str] | None:
             ),
             None,
         )
-    if isinstance(node, MergeGroups):
-        given = zip(node.keys, node.key_columns, strict=True)
-        return next((origin_of(node.input, below.name) for key, below in given if key.name == column), None)
     if isinstance(node, Project | Grouping):
-        listed = node.columns if isinstance(node, Project) else node.keys
-        source = next((named.expression for named in listed if named.name == column), None)
+        source = _computed(node).get(column)
         return origin_of(node.input, source.name) if isinstance(source, ColumnReference) else None
     holder = next((below for below in node.inputs if column in below.schema), None)
     return None if holder is None else origin_of(holder, column)
+
+
+def _computed(node: Project | Grouping) -> dict[str, Expression]:
+    """What columns are, in terms of the input."""
+    if isinstance(node, MergeGroups):
+        return {key.name: below for key, below in zip(node.keys, node.key_columns, strict=True)}
+    return {named.name: named.expression for named in (node.columns if isinstance(node, Project) else node.keys)}

@@ -71,10 +71,6 @@ class Dataflow:
         """Since when what a query computes has rows."""
         return self._starts[name][0]
 
-    def started_with(self, name: str) -> dict[str, Node]:
-        """The plans of all queries that may share parts with one, as they run; with its own."""
-        return {other: plan for other, plan in self.plans.items() if self._starts[other] == self._starts.get(name)}
-
     def remove(self, name: str) -> None:
         """A query that has been taken up, if it has; what nobody else reads is forgotten."""
         root = self.roots.pop(name, None)

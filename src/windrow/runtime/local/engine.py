@@ -49,7 +49,7 @@ class LocalEngine(Engine):
         self._inputs = Inputs(session.catalog, dictionary, clock or SystemClock())
         self._running = RunningQueries(session, self._dataflow, self._inputs)
         super().__init__(session, self._running.by_name)
-        session.remarks = self._remarks
+        session.remarks, session.started = self._remarks, self._running.started
         for entry in session.catalog.everything():
             self._start(entry)
 

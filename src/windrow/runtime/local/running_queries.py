@@ -46,6 +46,7 @@ class RunningQueries:
         self._session, self._dataflow, self._inputs = session, dataflow, inputs
         self._lookups = Lookups(dataflow, inputs.dictionary, session)
         self._starts = Starts(session, dataflow, self._lookups, inputs.dictionary)
+        self.started = self._starts.started
         self._statistics = StreamStatistics(session.catalog)
 
     def start(self, entry: QueryEntry) -> None:

@@ -14,7 +14,6 @@ from windrow.runtime.lookups.answering import LookedUp
 from windrow.runtime.lookups.maintained import MaintainedSynopsis
 from windrow.session import Session
 from windrow.sharing.lookups import synopsis_below
-from windrow.sharing.shared_with import shares
 from windrow.sharing.starting import Plans, PreparedQuery, RunningQueryPlan, StartingQuery
 
 
@@ -66,6 +65,15 @@ class Starts:
         emitting = ((name, query) for name, query in self._started.items() if not query.is_looked_up)
         return [RunningQueryPlan(self._dataflow.plans[name], query.strategy) for name, query in emitting]
 
+    def started(self) -> dict[str, RunningQueryPlan]:
+        """All queries as they run or will run, the oldest first."""
+        begun = {
+            name: RunningQueryPlan(self._as_it_runs(name), query.strategy, query.start)
+            for name, query in self._started.items()
+        }
+        waiting = ((name, self._waiting[name], plan) for name, plan in self.plans().items())
+        return begun | {name: RunningQueryPlan(plan, query.strategy, query.start) for name, query, plan in waiting}
+
     def looked_up(self, name: str) -> tuple[LookedUp, MaintainedSynopsis]:
         """A query that is looked up, and where; alone, as long as it waits."""
         waiting = self._waiting.get(name)
@@ -83,15 +91,11 @@ class Starts:
 
     def query(self, name: str) -> PreparedQuery | None:
         """A query as it runs or will run, and those that it may share with."""
-        if name in self._waiting:
-            query = self._waiting[name]
-            return PreparedQuery(self.plans(), query.optimized, query.strategy)
-        if name not in self._started:
+        query = self._waiting.get(name) or self._started.get(name)
+        if query is None:
             return None
-        query, plan = self._started[name], self._as_it_runs(name)
-        others = self._dataflow.started_with(name) if shares(plan) else {}
-        plans = {other: self._as_it_runs(other) for other in others if other in self._started}
-        return PreparedQuery({**plans, name: plan}, query.optimized, query.strategy)
+        others = {other: one.plan for other, one in self.started().items() if one.strategy is query.strategy}
+        return PreparedQuery(others, query.optimized, query.strategy)
 
     def _as_it_runs(self, name: str) -> Node:
         return self._lookups.plan_of(name) if self._started[name].is_looked_up else self._dataflow.plans[name]

@@ -31,8 +31,7 @@ from windrow.runtime.shards.storage.shard_state import read_answer, read_table
 from windrow.runtime.tables import TableStore
 from windrow.session import Session
 from windrow.sharing.lookups import covered, synopsis_below
-from windrow.sharing.shared_with import shares
-from windrow.sharing.starting import PreparedQuery
+from windrow.sharing.starting import PreparedQuery, RunningQueryPlan
 from windrow.sources.connectors import source_of
 from windrow.types import Type
 from windrow.units import BEGINNING, FOREVER
@@ -161,9 +160,14 @@ class Answers:
         if running is None or running.key != self._plans.key(query):
             queries = self._plans.next_queries(self._batches.progress, lambda plan: True)
         own = next(running for running in queries if running.name.lower() == query)
-        others = (other for other in queries if (other.start, other.strategy) == (own.start, own.strategy))
-        plans = {other.name.lower(): self._with_synopsis(other) for other in others if shares(other.plan)}
-        return PreparedQuery({**plans, query: self._with_synopsis(own)}, optimized, own.strategy)
+        others = (other for other in queries if other.strategy is own.strategy)
+        plans = {other.name.lower(): self._with_synopsis(other) for other in others}
+        return PreparedQuery(plans, optimized, own.strategy)
+
+    def started(self) -> dict[str, RunningQueryPlan]:
+        """All queries as they run."""
+        queries = self._plans.current.queries
+        return {q.name.lower(): RunningQueryPlan(self._with_synopsis(q), q.strategy, q.start) for q in queries}
 
     def _with_synopsis(self, query: RunningQuery) -> Node:
         """The plan of a query that is looked up over its synopsis in the form that questions find it in."""

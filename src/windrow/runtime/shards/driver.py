@@ -80,7 +80,7 @@ class Driver:
         distribution = Distribution(self.shards, self._readings)
         aggregates = list(self.checkpoint.aggregates.values())
         self.session = Session(None, aggregates, distribution, self._register, self._as_it_runs)
-        self.session.remarks = self._remarks
+        self.session.remarks, self.session.started = self._remarks, lambda: self.answers.started()
         self.plans = PlanVersions(self.session, self.checkpoint, self.shards)
         self.statements = StatementLog(self.checkpoint)
         self.publishing = Publishing(self.checkpoint, clock, lambda: self.session.catalog.sink_backlog)
