@@ -16,7 +16,8 @@ from rich.table import Table
 import benchmarks
 from benchmarks import on_spark
 
-NOT_BENCHMARKS = {"__main__", "asw_loops", "figure", "runner", "small_process", "spark_runs"}
+NOT_BENCHMARKS = {"__main__", "asw_loops", "figure", "many_on_spark", "many_queries", "runner"}
+NOT_BENCHMARKS |= {"small_process", "spark_runs"}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ fewer streams is never behind; what comes from it and is later than the node's s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -16,6 +16,8 @@ from windrow.clock import monotonic
 from windrow.operators import State
 from windrow.operators.selections.indexed_selection import IndexedSelection
 from windrow.physical.physical_node import PhysicalNode
+
+SegmentOf = Callable[[frozenset[str], int], Segment | None]  # of streams, from a start on
 
 
 class Step(NamedTuple):
@@ -127,22 +129,25 @@ class Passes:
 
     def __init__(
         self,
-        segment_of: Callable[[frozenset[str], int], Segment | None],
+        segment_of: SegmentOf,
         received: Callable[[int, PhysicalNode, Segment | None], Batch],
     ) -> None:
-        self._segment_of, self._received = segment_of, received
+        self._segment_of, self._received = cache(segment_of), received  # once for all nodes of the same streams
         self._by_start: dict[int, SegmentPass] = {}
 
     def changes(self, root: PhysicalNode, start: int) -> Batch | None:
         """What comes out of a node of queries that started together; None when its time has not moved."""
         if start not in self._by_start:
-            self._by_start[start] = SegmentPass(partial(self._segment, start), partial(self._received, start))
+            segment_of = partial(_segment, self._segment_of, start)
+            self._by_start[start] = SegmentPass(segment_of, partial(self._received, start))
         return self._by_start[start].changes(root)
 
     def steps(self) -> Iterator[Step]:
         for through in self._by_start.values():
             yield from through.steps
 
-    def _segment(self, start: int, node: PhysicalNode) -> Segment | None:
-        assert node.streams is not None, node
-        return self._segment_of(node.streams, start)
+
+def _segment(segment_of: SegmentOf, start: int, node: PhysicalNode) -> Segment | None:
+    """No method: a pass that knew its owner would keep all that it has computed until Python looks for cycles."""
+    assert node.streams is not None, node
+    return segment_of(node.streams, start)
