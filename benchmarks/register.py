@@ -10,7 +10,8 @@ from benchmarks.runner import Report, measuring
 from windrow.runtime.local import LocalEngine
 
 TURNS = 50
-SEVERAL = 100
+SEVERAL = 100  # rows before each measurement
+WHAT = ("create", "drop")
 
 
 def run(quick: bool) -> Report:
@@ -31,11 +32,9 @@ def run(quick: bool) -> Report:
         create, drop = _created_and_dropped(engine, texts[-TURNS:])
         results.append({"running": count, "create_ms": create * 1e3, "drop_ms": drop * 1e3})
     engine.close()
-    few, many = results
     name = f"{counts[-1]}_over_{counts[0]}"
-    ratios = {
-        f"{what}_{name}": float(str(many[f"{what}_ms"])) / float(str(few[f"{what}_ms"])) for what in ("create", "drop")
-    }
+    milliseconds = {(one["running"], what): float(str(one[f"{what}_ms"])) for one in results for what in WHAT}
+    ratios = {f"{what}_{name}": milliseconds[counts[-1], what] / milliseconds[counts[0], what] for what in WHAT}
     return Report("register", {"turns": TURNS, "quick": quick}, results, ratios)
 
 
