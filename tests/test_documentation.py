@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from support.expected import HOW, REWRITE, ROOT
+from support.function_page import page
 from windrow.catalog import SETTINGS
 from windrow.catalog.connectors import SINKS, STREAM_SOURCES, TABLE_SOURCES
 from windrow.errors import WindrowError
 from windrow.plan.aggregates import AGGREGATES
-from windrow.plan.functions import FUNCTIONS, scalar_names
 from windrow.session import Session
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -191,13 +191,19 @@ def test_architecture_is_a_page_and_a_half_with_one_picture() -> None:
 def test_language_guide_names_everything_there_is() -> None:
     guide = LANGUAGE.read_text(encoding="utf-8")
     wanted = [
-        *(FUNCTIONS[name].usage for name in scalar_names()),
         *(aggregate.usage.split(" or ")[0] for aggregate in AGGREGATES.values()),
         *(kind.usage for kind in (*STREAM_SOURCES.values(), *TABLE_SOURCES.values(), *SINKS.values())),
         *(f"SET {name}" for name in SETTINGS),
     ]
 
     assert [usage for usage in wanted if f"`{usage}" not in guide] == []
+
+
+def test_functions_page_is_what_the_tables_say() -> None:
+    file = ROOT / "docs" / "guide" / "functions.md"
+    if REWRITE:
+        file.write_text(page(), encoding="utf-8")
+    assert file.read_text(encoding="utf-8") == page(), HOW
 
 
 def test_picture_in_the_guide_is_of_the_query_beside_it() -> None:

@@ -42,9 +42,10 @@ from windrow.errors import AggregateError, CatalogError, WindrowError
 from windrow.listing import description, listing
 from windrow.optimizer import REQUIRED, Optimized, optimize
 from windrow.plan.aggregate_class import AggregateClass
+from windrow.plan.aggregate_rewrites import AGGREGATE_REWRITES
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
 from windrow.plan.explain import Alternative, Distribution, Explanation, explain, json_text, picture_text, tree_text
-from windrow.plan.functions import ALIASES, scalar_names
+from windrow.plan.functions import ALIASES, REWRITES, scalar_names
 from windrow.plan.nodes import Node
 from windrow.plan.printer import RESERVED, query_text
 from windrow.plan.running_nodes import GroupSynopsis
@@ -376,7 +377,7 @@ def _alternatives(today: Optimized, running: Node) -> Iterator[Alternative]:
 def _with_a_free_name(aggregate: UserAggregate) -> UserAggregate:
     """An aggregate under its name as CQL has it; what is something else already is refused."""
     name = aggregate.name.upper()
-    if name in (*AGGREGATES, *AGGREGATE_ALIASES, *scalar_names(), *ALIASES):
+    if name in (*AGGREGATES, *AGGREGATE_ALIASES, *AGGREGATE_REWRITES, *scalar_names(), *ALIASES, *REWRITES):
         raise WindrowError(f"{name} is a function of Windrow", "choose another name")
     if not name.isidentifier() or name in RESERVED:
         raise WindrowError(f"{name!r} cannot be the name of a function", "choose one word that is not reserved")

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from support.expression_oracle import SPARK, expected
+from support.spark_forms import FORMS as SPARK_FORMS
 from windrow.batch import Dictionary, arrow_type, column_to_arrow, columns_from_arrow, inserts
 from windrow.cql import compile_query
 from windrow.errors import CqlError
@@ -310,12 +311,42 @@ def test_every_form_over_columns(form: str) -> None:
         check(text, rows(1))
 
 
+# What Spark SQL does not have under these names: the value of each text is written beside it.
+OF_OUR_OWN: dict[str, Any] = {
+    "SIMILAR_TO('abc', '(a|x)%')": True,
+    "'abc' SIMILAR TO 'a_'": False,
+    "'a.c' SIMILAR TO 'a.c'": True,
+    "STRING_SPLIT('a.b.c', '.')": ["a", "b", "c"],
+    "PARSE_TIMESTAMP('2024-02-29', 'yyyy-MM-dd')": datetime(2024, 2, 29, tzinfo=timezone.utc),
+    "TIMESTAMPADD('MONTH', 1, TIMESTAMP '2024-01-31 12:00:00')": datetime(2024, 2, 29, 12, tzinfo=timezone.utc),
+    "DATEADD('hour', -2, TIMESTAMP '2024-01-31 12:00:00')": datetime(2024, 1, 31, 10, tzinfo=timezone.utc),
+    "TIMESTAMPDIFF('MONTH', TIMESTAMP '2024-01-31 00:00:00', TIMESTAMP '2024-02-29 00:00:00')": 1,
+    "DATE_DIFF('day', DATE '2024-01-31', DATE '2024-03-01')": 30,
+    "EPOCH(TIMESTAMP '1970-01-01 00:00:01.5')": 1.5,
+    "TIME_BUCKET(INTERVAL 15 MINUTES, TIMESTAMP '2024-01-31 12:44:00')": datetime(
+        2024, 1, 31, 12, 30, tzinfo=timezone.utc
+    ),
+    'JSON_QUERY(\'{"a": {"b": "x"}}\', \'$.a\')': '{"b":"x"}',
+    "'{\"a\": {\"b\": \"x\"}}' -> 'a' ->> 'b'": "x",
+    "'[1, [2, 3]]' -> 1 ->> 0": "2",
+    "TIMESTAMP '2024-07-01 12:00:00' AT TIME ZONE 'Europe/Berlin'": datetime(2024, 7, 1, 14, tzinfo=timezone.utc),
+    "REGEXP_LIKE('a', '(')": None,
+    "REGEXP_REPLACE('a', '(', 'x')": None,
+    "TYPEOF(ARRAY(1))": "array<int>",
+}
+
+
+@pytest.mark.parametrize("text", OF_OUR_OWN)
+def test_functions_with_names_of_other_systems(text: str) -> None:
+    assert set(map(str, computed(bound(text), rows(1)))) == {str(OF_OUR_OWN[text])}
+
+
 def test_every_function_has_a_kernel_and_a_test() -> None:
-    text = "\n".join(form for forms in FORMS.values() for form in forms)
+    text = "\n".join([*(form for forms in FORMS.values() for form in forms), *SPARK_FORMS, *OF_OUR_OWN])
     operators = {"NEGATE": "-(", "IS NULL": "IS NULL", "||": "||"}
 
     assert set(FUNCTIONS) == set(KERNELS) | {"EXTRACT", "DATE_TRUNC"}
-    access = {"FIELD", "ELEMENT"}  # in tests/cases/everyday_sql.case
+    access = {"FIELD", "ELEMENT"}  # in tests/cases/everyday_sql.case, and written o.field and l[0]
     assert [name for name in FUNCTIONS if operators.get(name, name) not in text and name not in access] == []
 
 

@@ -391,6 +391,10 @@ AGGREGATE_ALIASES: dict[str, str] = {
     "MEAN": "AVG",
     "FIRST_VALUE": "FIRST",
     "LAST_VALUE": "LAST",
+    "TRY_SUM": "SUM",
+    "TRY_AVG": "AVG",
+    "PERCENTILE_DISC": "QUANTILE",
+    "QUANTILE_DISC": "QUANTILE",
 }
 
 DISTINCT_ALLOWED = frozenset(aggregate.name for aggregate in AGGREGATES.values() if aggregate.distinct)

@@ -19,6 +19,7 @@ from windrow.cql.binder.scope import BoundSource, Scope
 from windrow.cql.binder.subqueries import ConditionBinder
 from windrow.cql.syntax import CastSyntax, ElementSyntax, FieldSyntax, WindowedCall, WindowSyntax, span_of
 from windrow.errors import CqlMeaningError, CqlNameError, Span, nearest
+from windrow.plan.aggregate_rewrites import AGGREGATE_REWRITES
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES, is_ordered
 from windrow.plan.expressions import ColumnReference, Expression, Literal, Named, transform, walk
 from windrow.plan.interval_joins import with_interval_windows
@@ -86,7 +87,8 @@ class BlockBinder:
         if not isinstance(node, exp.Anonymous):
             return False
         name = node.name.upper()
-        return name in AGGREGATES or name in AGGREGATE_ALIASES or name in self._catalog.aggregates
+        tables = (AGGREGATES, AGGREGATE_ALIASES, AGGREGATE_REWRITES, self._catalog.aggregates)
+        return any(name in table for table in tables)
 
     def _grouped(self, select: exp.Select, source: BoundSource) -> Node:
         source.scope.marks = None

@@ -9,9 +9,19 @@ from sqlglot import exp
 
 from windrow.cql.syntax import TypedLiteral, span_of
 from windrow.errors import CqlError, CqlMeaningError, CqlNameError, CqlTypeError, close_names, did_you_mean
+from windrow.plan.aggregate_rewrites import AGGREGATE_REWRITES, AggregateRewrite
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES, DISTINCT_ALLOWED, aggregate_call
 from windrow.plan.expressions import AggregateCall, Case, ColumnReference, Expression, Literal, NamedAggregate
-from windrow.plan.functions import ALIASES, FUNCTIONS, TIME_PARTS, SignatureError, scalar_names
+from windrow.plan.functions import (
+    ALIASES,
+    FUNCTIONS,
+    REWRITES,
+    TIME_PARTS,
+    SignatureError,
+    check_count,
+    scalar_names,
+)
+from windrow.plan.functions.rewrites import Rewrite
 from windrow.plan.user_aggregate import UserAggregate
 from windrow.types import INT, INTERVAL, NULL, STRING, common_type
 from windrow.units import format_duration
@@ -48,19 +58,30 @@ class Aggregates:
 def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
     name = node.name.upper()
     aggregate = AGGREGATE_ALIASES.get(name, name)
-    if aggregate in AGGREGATES or name in binder.catalog.aggregates:
+    if aggregate in AGGREGATES or name in AGGREGATE_REWRITES or name in binder.catalog.aggregates:
         return _aggregate(binder, aggregate, node)
+    rewrite = REWRITES.get(name)
     name = ALIASES.get(name, name)
-    if name not in FUNCTIONS or name not in scalar_names():
+    if rewrite is None and (name not in FUNCTIONS or name not in scalar_names()):
         raise _unknown_function(binder, node)
     if node.args.get("filter") is not None:
         raise CqlMeaningError(f"FILTER has no meaning behind {name}", span_of(node), "it goes with aggregates")
     if any(isinstance(argument, exp.Distinct) for argument in node.expressions):
         raise CqlMeaningError(f"DISTINCT has no meaning in {name}", span_of(node), "it goes with aggregates")
     arguments = [binder.bind(argument) for argument in node.expressions]
+    if rewrite is not None:
+        return _rewritten(rewrite, arguments, node)
     if name in ("EXTRACT", "DATE_TRUNC"):
         arguments = _with_time_part(name, arguments, node)
     return binder.typed_call(name, arguments, node)
+
+
+def _rewritten(rewrite: Rewrite, arguments: list[Expression], node: exp.Anonymous) -> Expression:
+    try:
+        check_count(len(arguments), rewrite.fewest, rewrite.most)
+    except SignatureError as error:
+        raise CqlTypeError(f"{rewrite.name}: {error}", span_of(node), f"write {rewrite.usage}") from None
+    return rewrite.build(*arguments)
 
 
 def _unknown_function(binder: ExpressionBinder, node: exp.Anonymous) -> CqlError:
@@ -70,10 +91,28 @@ def _unknown_function(binder: ExpressionBinder, node: exp.Anonymous) -> CqlError
         return CqlMeaningError(f"{name}() is different each time it is asked", span_of(node), hint)
     if name in ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM"):
         return CqlMeaningError(f"{name} stands right after SELECT", span_of(node), f"write SELECT {name} a, b FROM ...")
-    known = [*scalar_names(), *ALIASES, *AGGREGATES, *AGGREGATE_ALIASES, *binder.catalog.aggregates]
+    known = [
+        *scalar_names(),
+        *ALIASES,
+        *REWRITES,
+        *AGGREGATES,
+        *AGGREGATE_ALIASES,
+        *AGGREGATE_REWRITES,
+        *binder.catalog.aggregates,
+    ]
     close = close_names(name, known)
     hint = did_you_mean(close) if close else "SHOW FUNCTIONS lists them"
     return CqlNameError(f"there is no function {node.name}", span_of(node), hint)
+
+
+def _rewritten_aggregate(
+    rewrite: AggregateRewrite, aggregates: Aggregates, arguments: list[Expression], node: exp.Anonymous
+) -> Expression:
+    try:
+        check_count(len(arguments), rewrite.arguments, rewrite.arguments)
+        return rewrite.build(aggregates.column, *arguments)
+    except SignatureError as error:
+        raise CqlTypeError(f"{rewrite.name}: {error}", span_of(node), error.hint or f"write {rewrite.usage}") from None
 
 
 def _window_hint(node: exp.Anonymous) -> str | None:
@@ -92,10 +131,15 @@ def _aggregate(binder: ExpressionBinder, name: str, node: exp.Anonymous) -> Expr
         hint = _AGGREGATE_HINTS.get(binder.clause, "aggregate in a sub-query in FROM")
         raise CqlMeaningError(f"{name} is an aggregate and cannot stand in {binder.clause}", span_of(node), hint)
     arguments, distinct = _arguments(name, node)
+    if node.args.get("within"):
+        arguments = [*(key.this for key in node.args["within"]), *arguments]
     inner = binder.of_rows(f"the arguments of {name}")
     bound = [inner.bind(argument) for argument in arguments]
     if node.args.get("filter") is not None:
         bound = _filtered(name, bound, binder.of_rows("FILTER").condition(node.args["filter"]))
+    rewrite = AGGREGATE_REWRITES.get(name)
+    if rewrite is not None:
+        return _rewritten_aggregate(rewrite, binder.aggregates, bound, node)
     if name in binder.catalog.aggregates:
         return binder.aggregates.column(_user_defined(binder.catalog.aggregates[name], bound, node))
     try:

@@ -46,6 +46,14 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.GTE: ">=",
     exp.DPipe: "||",
     exp.NullSafeNEQ: "IS DISTINCT FROM",
+    exp.ILike: "ILIKE",
+    exp.RegexpLike: "REGEXP_LIKE",
+    exp.SimilarTo: "SIMILAR_TO",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.BitwiseLeftShift: "SHIFTLEFT",
+    exp.BitwiseRightShift: "SHIFTRIGHT",
 }
 _COMPARES = frozenset({"=", "<>", "<", "<=", ">", ">=", "IN", "IS DISTINCT FROM"})
 _MEMBERSHIP = "it stands in WHERE, or in the select list of a query without groups; else put it into FROM and join it"
@@ -106,7 +114,8 @@ class ExpressionBinder:
     def _dispatch(self, node: exp.Expr) -> Expression:
         operator = _OPERATORS.get(type(node))
         if operator is not None:
-            return self.typed_call(operator, [self.bind(node.this), self.bind(node.expression)], node)
+            bound = self.typed_call(operator, [self.bind(node.this), self.bind(node.expression)], node)
+            return call("NOT", bound) if node.args.get("negate") else bound
         handler = _HANDLERS.get(type(node))
         if handler is None:
             message, hint = _REFUSED.get(type(node), _UNKNOWN)
@@ -239,6 +248,14 @@ def _bind_element(binder: ExpressionBinder, node: ElementSyntax) -> Expression:
     return call("ELEMENT", binder.bind(node.this), binder.bind(node.expression))
 
 
+def _bind_complement(binder: ExpressionBinder, node: exp.BitwiseNot) -> Expression:
+    return call("~", binder.bind(node.this))
+
+
+def _bind_zone(binder: ExpressionBinder, node: exp.AtTimeZone) -> Expression:
+    return call("FROM_UTC_TIMESTAMP", binder.bind(node.this), binder.bind(node.args["zone"]))
+
+
 _Handler = Callable[["ExpressionBinder", Any], Expression]
 _HANDLERS: dict[type[exp.Expr], _Handler] = {
     exp.Column: ExpressionBinder._column,
@@ -263,6 +280,8 @@ _HANDLERS: dict[type[exp.Expr], _Handler] = {
     CastSyntax: ExpressionBinder._cast,
     FieldSyntax: _bind_field,
     ElementSyntax: _bind_element,
+    exp.BitwiseNot: _bind_complement,
+    exp.AtTimeZone: _bind_zone,
 }
 
 

@@ -27,6 +27,10 @@ class CallGrammar(ValueGrammar):
         """An expression; the grammar of expressions says how."""
         raise NotImplementedError
 
+    def _atom(self, first: Token) -> exp.Expr:
+        """A value without what may stand behind it."""
+        raise NotImplementedError
+
     def _postfixed(self, node: exp.Expr, first: Token) -> exp.Expr:
         """`::type`, `[place]`, `.field`, `-> 'path'` and `->> 'path'`, as many as there are."""
         while self._curr:
@@ -45,7 +49,7 @@ class CallGrammar(ValueGrammar):
                 node = self.at(FieldSyntax(this=node, field=self._prev.text), first)
             elif kind in _JSON:
                 self._advance()
-                path = self._parse_type()
+                path = self._atom(self._curr) if self._curr else self.condition()
                 node = self.at(exp.Anonymous(this=_JSON[kind], expressions=[node, path]), first)
             else:
                 break

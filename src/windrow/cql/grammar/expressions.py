@@ -103,7 +103,9 @@ class ExpressionGrammar(CallGrammar):
             hint = _DOUBLED[first.text]
         self.fail(f"an expression is missing, here is {self.present}", hint)
 
-    CALL_TOKENS = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.LEFT, TokenType.RIGHT})
+    CALL_TOKENS = frozenset(
+        {TokenType.VAR, TokenType.IDENTIFIER, TokenType.LEFT, TokenType.RIGHT, TokenType.ILIKE, TokenType.RLIKE}
+    )
 
     def _typed_constant(self, first: Token) -> exp.Expr:
         self._advance()

@@ -15,6 +15,7 @@ from windrow.physical.expressions import arithmetic, comparison, logic, moments,
 from windrow.physical.expressions.arithmetic import Kernel
 from windrow.physical.expressions.casts import cast
 from windrow.physical.expressions.constants import constant
+from windrow.physical.expressions.functions import arrays, json_values, numbers, patterns, texts, times
 from windrow.physical.expressions.vectors import spread
 from windrow.plan.expressions import Call, Case, Cast, ColumnReference, Expression, Literal
 
@@ -152,6 +153,14 @@ KERNELS: dict[str, Kernel] = {
     **{name: moments.field(name) for name in ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")},
     "FIELD": text.of_text(nested.field),
     "ELEMENT": text.of_text(nested.element),
+    "STRUCT": nested.struct_of(every=1),
+    "NAMED_STRUCT": nested.struct_of(every=2),
+    **numbers.KERNELS,
+    **texts.KERNELS,
+    **patterns.KERNELS,
+    **json_values.KERNELS,
+    **times.KERNELS,
+    **arrays.KERNELS,
     "DAYOFWEEK": moments.day_of_week,
     "TO_DATE": moments.to_date,
     "UNIX_MICROS": moments.as_microseconds,

@@ -7,6 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.batch.arrays import Int64s
+from windrow.batch.arrow import column_from_arrow, column_to_arrow
+from windrow.batch.column import Column
+from windrow.batch.dictionary import Dictionary
+from windrow.physical.expressions.arithmetic import Kernel
+from windrow.physical.expressions.vectors import spread
+from windrow.types import StructType, Type
 
 
 def field(values: pa.Array, names: pa.Array) -> pa.Array:
@@ -43,6 +49,20 @@ def edges_of(values: pa.Array) -> tuple[Int64s, Int64s]:
     """Where each list begins in the flattened ones, and how long it is; a null has no elements."""
     counts = np.asarray(pc.fill_null(pc.list_value_length(values), 0)).astype(np.int64)
     return np.cumsum(counts) - counts, counts
+
+
+def struct_of(every: int) -> Kernel:
+    """STRUCT(value, ...) and NAMED_STRUCT(name, value, ...): the values are every first or every second argument."""
+
+    def kernel(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:
+        assert isinstance(of, StructType), of
+        values = arguments[every - 1 :: every]
+        length = max(map(len, values))
+        fields = [column_to_arrow(spread(value, length)) for value in values]
+        made = pa.StructArray.from_arrays(fields, names=[name for name, _ in of.fields])
+        return column_from_arrow(made, dictionary, of)
+
+    return kernel
 
 
 def _of_key(values: pa.MapArray, keys: pa.Array) -> pa.Array:

@@ -1,5 +1,6 @@
 """Scalar functions and operators: which arguments they take and what type they give (Spark SQL's meaning)."""
 
+from windrow.plan.functions.rewrites import REWRITES
 from windrow.plan.functions.signature import Function, SignatureError, check_count
 from windrow.plan.functions.table import (
     ALIASES,
@@ -16,6 +17,7 @@ from windrow.plan.functions.table import (
 __all__ = [
     "ALIASES",
     "FUNCTIONS",
+    "REWRITES",
     "TIME_PARTS",
     "Function",
     "SignatureError",

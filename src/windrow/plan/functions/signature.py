@@ -19,9 +19,12 @@ from windrow.types import (
     NULL,
     STRING,
     TIMESTAMP,
+    ArrayType,
     DecimalType,
+    MapType,
     Type,
     arithmetic_type,
+    array,
     bounded_decimal,
     common_type,
     is_integer,
@@ -174,3 +177,27 @@ def truncated_time(arguments: Sequence[Type]) -> Type:
 def first_type(arguments: Sequence[Type]) -> Type:
     shared(arguments)
     return arguments[0]
+
+
+def function(usage: str, fewest: int, most: int | None, rule: TypingRule) -> Function:
+    """A row of a table: the name is what stands before the parenthesis."""
+    return Function(usage.partition("(")[0], usage, fewest, most, rule)
+
+
+def array_of(given: Type) -> ArrayType:
+    """The array that an argument is; a bare NULL is an array of nulls."""
+    if given == NULL:
+        return array(NULL)
+    require(isinstance(given, ArrayType) and not isinstance(given, MapType), f"{given} is no array")
+    assert isinstance(given, ArrayType), given
+    return given
+
+
+def any_type(result: Type) -> TypingRule:
+    """Arguments of any types."""
+    return lambda arguments: result
+
+
+def moment(arguments: Sequence[Type], place: int = 0) -> None:
+    given = arguments[place]
+    require(given in (TIMESTAMP, DATE, NULL), f"{given} is not a time")

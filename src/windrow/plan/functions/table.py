@@ -9,8 +9,11 @@ from collections.abc import Sequence
 
 from windrow.plan.expressions import Call, ColumnReference, Expression, Literal
 from windrow.plan.functions.nested import NESTED
+from windrow.plan.functions.numbers import NUMBERS
 from windrow.plan.functions.operators import ARITHMETIC, OPERATORS
 from windrow.plan.functions.signature import Function, SignatureError, check_count, shared
+from windrow.plan.functions.texts import TEXTS
+from windrow.plan.functions.times import TIMES
 from windrow.types import BOOLEAN, DecimalType, Type, is_integer, literal_type
 
 
@@ -64,7 +67,9 @@ def equal_columns(expression: Expression) -> tuple[ColumnReference, ColumnRefere
     return None
 
 
-FUNCTIONS: dict[str, Function] = {function.name: function for function in (*OPERATORS, *NESTED)}
+FUNCTIONS: dict[str, Function] = {
+    function.name: function for function in (*OPERATORS, *NUMBERS, *TEXTS, *TIMES, *NESTED)
+}
 
 # Other spellings that people know from Spark SQL, DuckDB and PostgreSQL.
 ALIASES: dict[str, str] = {
@@ -85,6 +90,47 @@ ALIASES: dict[str, str] = {
     "RLIKE": "REGEXP_LIKE",
     "REGEXP_MATCHES": "REGEXP_LIKE",
     "DATE_PART": "EXTRACT",
+    "CHARACTER_LENGTH": "LENGTH",
+    "SIGNUM": "SIGN",
+    "GETBIT": "BIT_GET",
+    "SHA": "SHA1",
+    "CHAR": "CHR",
+    "PRINTF": "FORMAT_STRING",
+    "FORMAT": "FORMAT_STRING",
+    "REGEXP": "REGEXP_LIKE",
+    "STRING_TO_ARRAY": "STRING_SPLIT",
+    "STR_SPLIT": "STRING_SPLIT",
+    "STR_SPLIT_REGEX": "SPLIT",
+    "REGEXP_SPLIT_TO_ARRAY": "SPLIT",
+    "TRY_URL_DECODE": "URL_DECODE",
+    "TRY_PARSE_URL": "PARSE_URL",
+    "JSON_EXTRACT_STRING": "GET_JSON_OBJECT",
+    "JSON_VALUE": "GET_JSON_OBJECT",
+    "JSON_EXTRACT": "JSON_QUERY",
+    "JSON_KEYS": "JSON_OBJECT_KEYS",
+    "TO_CHAR": "DATE_FORMAT",
+    "DAYOFMONTH": "DAY",
+    "DATEPART": "EXTRACT",
+    "DATE_DIFF": "DATEDIFF",
+    "DATEADD": "DATE_ADD",
+    "TRY_MAKE_TIMESTAMP": "MAKE_TIMESTAMP",
+    "MAKE_TIMESTAMP_LTZ": "MAKE_TIMESTAMP",
+    "TRY_MAKE_TIMESTAMP_LTZ": "MAKE_TIMESTAMP",
+    "TO_UNIX_TIMESTAMP": "UNIX_TIMESTAMP",
+    "EPOCH_MS": "UNIX_MILLIS",
+    "WEEK": "WEEKOFYEAR",
+    "ARRAY_SIZE": "CARDINALITY",
+    "SIZE": "CARDINALITY",
+    "ARRAY_LENGTH": "CARDINALITY",
+    "TRY_ELEMENT_AT": "ELEMENT_AT",
+    "LIST_VALUE": "ARRAY",
+    "LIST_CONTAINS": "ARRAY_CONTAINS",
+    "LIST_DISTINCT": "ARRAY_DISTINCT",
+    "LIST_SORT": "ARRAY_SORT",
+    "ARRAY_TO_STRING": "ARRAY_JOIN",
+    "GENERATE_SERIES": "SEQUENCE",
+    "STRUCT_PACK": "NAMED_STRUCT",
+    "ROW": "STRUCT",
 }
 
 TIME_PARTS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")

@@ -15,7 +15,7 @@ from windrow.units import format_duration, format_timestamp
 _OR, _AND, _NOT, _COMPARE, _CONCAT, _SUM, _PRODUCT, _UNARY, _ATOM = range(9)
 _BINARY = {
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "LIKE", "IS DISTINCT FROM"), _COMPARE),
-    "||": _CONCAT,
+    **dict.fromkeys(("||", "&", "|", "^"), _CONCAT),
     **dict.fromkeys(("+", "-"), _SUM),
     **dict.fromkeys(("*", "/", "%"), _PRODUCT),
 }
@@ -60,8 +60,8 @@ class ExpressionPrinter:
             return f"{left} {name} {self.wrapped(arguments[1], tighter)}", level
         if name == "NOT":
             return f"NOT {self.wrapped(arguments[0], _ATOM)}", _NOT
-        if name == "NEGATE":
-            return f"-{self.wrapped(arguments[0], _ATOM)}", _UNARY
+        if name in ("NEGATE", "~"):
+            return f"{'-' if name == 'NEGATE' else '~'}{self.wrapped(arguments[0], _ATOM)}", _UNARY
         if name == "IS NULL":
             return f"{self.wrapped(arguments[0], _CONCAT)} IS NULL", _COMPARE
         if name == "IN":
