@@ -38,7 +38,7 @@ NUMBERS = [
     "BROUND({x}, 1)",
     "BROUND({m}, 1)",
     "BROUND({x})",
-    "BROUND({i}, -1)",
+    "BROUND({n}, -1)",
     "FACTORIAL({n})",
     "WIDTH_BUCKET({x}, 0.0e0, 10.0e0, 5)",
     "WIDTH_BUCKET({x}, 10.0e0, 0.0e0, 5)",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -75,7 +76,7 @@ def branches(sql: str) -> list[str]:
 
 def _aggregates(item: exp.Expression) -> bool:
     named = {str(call.this).upper() for call in item.find_all(exp.Anonymous)}
-    return item.find(exp.AggFunc) is not None or bool(named & {*_SUMS, "VAR", "TOP", "SPAN"})
+    return item.find(exp.AggFunc) is not None or bool(named & {*_SUMS, "VAR", "TOP", "SPAN", "BETWEEN_TWO"})
 
 
 class Query(NamedTuple):
@@ -88,7 +89,7 @@ class Query(NamedTuple):
 
 @cache
 def _read(sql: str, streams: tuple[tuple[str, str], ...]) -> Query:
-    tree = sqlglot.parse_one(sql, read="spark")
+    tree = sqlglot.parse_one(re.sub(r"\bPERCENTILE\s*\(", "BETWEEN_TWO(", sql), read="spark")
     names = dict(streams)
     _refuse_approximate(tree)
     for table in tree.find_all(exp.Table):
@@ -96,6 +97,8 @@ def _read(sql: str, streams: tuple[tuple[str, str], ...]) -> Query:
             table.set("alias", exp.TableAlias(this=exp.to_identifier(names[table.name])))
     for edge in list(tree.find_all(exp.First, exp.Last)):
         edge.replace(_edge(edge, set(names)))
+    for listed in list(tree.find_all(exp.ArrayAgg, exp.GroupConcat)):
+        listed.replace(_listed(listed, set(names)))
     for node in list(tree.walk()):
         for rewrite in MEANINGS.values():
             replaced = rewrite(node)
@@ -139,6 +142,40 @@ def _quantile(node: exp.Expression) -> exp.Expression | None:
     return _duckdb(f"list_extract(list_sort(list({x}) FILTER ({x} IS NOT NULL)), {place})")
 
 
+def _between_two(node: exp.Expression) -> exp.Expression | None:
+    if not _is_call(node, {"BETWEEN_TWO"}):
+        return None
+    x, fraction = (argument.sql("duckdb") for argument in node.expressions)
+    return _duckdb(f"quantile_cont(CAST({x} AS DOUBLE), {fraction})")
+
+
+def _any_value(node: exp.Expression) -> exp.Expression | None:
+    return _duckdb(f"MIN({node.this.sql('duckdb')})") if isinstance(node, exp.AnyValue) else None
+
+
+def _mode(node: exp.Expression) -> exp.Expression | None:
+    if not isinstance(node, exp.Mode):
+        return None
+    top = _top(exp.Anonymous(this="TOP", expressions=[exp.Literal.number(1), node.this.copy()]))
+    assert top is not None
+    return _duckdb(f"list_extract({top.sql('duckdb')}, 1).item")
+
+
+def _extreme_by(node: exp.Expression) -> exp.Expression | None:
+    if not isinstance(node, exp.ArgMax | exp.ArgMin):
+        return None
+    x, y = node.this.sql("duckdb"), node.expression.sql("duckdb")
+    way = "DESC NULLS LAST" if isinstance(node, exp.ArgMax) else "ASC NULLS FIRST"
+    return _duckdb(f"list_extract(list({x} ORDER BY {y} {way}, {x} {way}) FILTER ({y} IS NOT NULL), 1)")
+
+
+def _set(node: exp.Expression) -> exp.Expression | None:
+    if not isinstance(node, exp.ArrayUniqueAgg):
+        return None
+    x = node.this.sql("duckdb")
+    return _duckdb(f"coalesce(list_sort(list(DISTINCT {x}) FILTER ({x} IS NOT NULL)), [])")
+
+
 def _top(node: exp.Expression) -> exp.Expression | None:
     if not _is_call(node, {"TOP"}):
         return None
@@ -156,6 +193,23 @@ def _edge(node: exp.Expression, streams: set[str]) -> exp.Expression:
     way = "ASC" if isinstance(node, exp.First) else "DESC"
     by = ", ".join(f"{key} {way}" for key in (*order, x))
     return _duckdb(f"list_extract(list({x} ORDER BY {by}) FILTER ({x} IS NOT NULL), 1)")
+
+
+def _listed(node: exp.Expression, streams: set[str]) -> exp.Expression:
+    """ARRAY_AGG and STRING_AGG go by what is written, else by the time of the row and its ties; then by the value."""
+    value, keys = node.this, []
+    if isinstance(value, exp.Order):
+        value, keys = value.this, [(key.this.sql("duckdb"), bool(key.args.get("desc"))) for key in value.expressions]
+    select = node.find_ancestor(exp.Select)
+    assert select is not None
+    x = value.sql("duckdb")
+    order = keys or [(key, False) for key in _order(select, streams)]
+    order = [*order, (x, bool(keys) and keys[0][1])]
+    by = ", ".join(f"{key} {'DESC NULLS LAST' if down else 'ASC NULLS FIRST'}" for key, down in order)
+    values = f"list({x} ORDER BY {by}) FILTER ({x} IS NOT NULL)"
+    if isinstance(node, exp.ArrayAgg):
+        return _duckdb(f"coalesce({values}, [])")
+    return _duckdb(f"array_to_string({values}, {node.args['separator'].sql('duckdb')})")
 
 
 def _order(select: exp.Select, streams: set[str]) -> tuple[str, str]:
@@ -239,6 +293,11 @@ MEANINGS: dict[str, Callable[[exp.Expression], exp.Expression | None]] = {
     "VAR is the variance of a sample": _variance,
     "QUANTILE is the element at the rank ceil(fraction * n), never between two": _quantile,
     "TOP lists values with their counts, the most frequent first, among equals the smaller one": _top,
+    "PERCENTILE lies between two values, also of integers": _between_two,
+    "ANY_VALUE is the smallest": _any_value,
+    "MODE is the smallest of the most frequent": _mode,
+    "MAX_BY and MIN_BY choose among rows of the same y by x": _extreme_by,
+    "COLLECT_SET is in the order of the values, and empty without any": _set,
     "a number that is out of range is null and stops nothing": _arithmetic,
     "SELECT * over JOIN ... USING (k) gives k first": _keys_first,
     "aggregates of the tests' own: sums of squares": _squares,

@@ -70,17 +70,25 @@ class TiedEdgeOfTime(Parts):
 
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         argument, time, *ties = values
-        rows = (Column(BIGINT, events.group), *ties, argument)
-        ids = self._rows.intern(rows, len(argument))
-        self._ranks.update(ids, rows)
-        self._counts.reserve(self._rows.capacity)
         changes = events._replace(change=changes_of(events, (argument,)))
-        np.add.at(self._counts["all"], ids, changes.change)
-        words = EntryWords(order_of(time), ids, np.zeros(len(ids), np.int64))
+        return self._swept(changes, (*ties, argument), order_of(time))
+
+    def _swept(self, changes: GroupEvents, values: tuple[Column, ...], times: Int64s) -> Column:
+        """The last of the values, of the row that is first or last by time and then by all of them."""
+        words = EntryWords(times, self._counted(changes, values), np.zeros(len(times), np.int64))
         found, sizes = self._trees.sweep(changes, words, Ranks(NO_RANKS, self._ranks.words), self._fractions)
-        result = self._values_at(found[0, :, 0, 1], sizes > 0, argument)
+        result = self._values_at(found[0, :, 0, 1], sizes > 0, values[-1])
         self._tidy()
         return result
+
+    def _counted(self, changes: GroupEvents, values: tuple[Column, ...]) -> Int64s:
+        """The ids of rows, which come and go."""
+        rows = (Column(BIGINT, changes.group), *values)
+        ids = self._rows.intern(rows, len(changes.group))
+        self._ranks.update(ids, rows)
+        self._counts.reserve(self._rows.capacity)
+        np.add.at(self._counts["all"], ids, changes.change)
+        return ids
 
     def _tidy(self) -> None:
         """Forget rows that are in view no more; goes through all, so only when there are twice as many as last time."""
@@ -92,10 +100,11 @@ class TiedEdgeOfTime(Parts):
         self._tidied = len(self._rows)
 
     def _values_at(self, ids: Int64s, present: Array, like: Column) -> Column:
-        values = np.zeros(len(ids), dtype_of(like.type))
+        values, valid = np.zeros(len(ids), dtype_of(like.type)), np.zeros(len(ids), np.bool_)
         if present.any():
-            values[present] = self._rows.columns(ids[present])[-1].values
-        return column(like.type, values, present, like.dictionary)
+            found = self._rows.columns(ids[present])[-1]
+            values[present], valid[present] = found.values, found.valid_mask()
+        return column(like.type, values, valid, like.dictionary)
 
     def clear(self, ids: Int64s) -> None:
         gone = values_of_groups(self._rows, ids)

@@ -32,13 +32,14 @@ class Middle(InOrder):
     def sweep(self, events: GroupEvents, values: tuple[Column, ...]) -> Column:
         argument = values[0]
         found, sizes = self._ask(events, values)
-        lower, upper = (_doubles(column_like(argument, list(found[:, i, :2].T), sizes > 0)) for i in (0, 1))
+        lower, upper = (doubles(column_like(argument, list(found[:, i, :2].T), sizes > 0)) for i in (0, 1))
         with np.errstate(over="ignore", invalid="ignore"):
             middle = np.where(lower == upper, lower, lower / 2 + upper / 2)
         return column(DOUBLE, middle, sizes > 0)
 
 
-def _doubles(values: Column) -> Floats:
+def doubles(values: Column) -> Floats:
+    """Numbers of any type as doubles."""
     scale = 10.0**values.type.scale if isinstance(values.type, DecimalType) else 1.0
     raw = values.values
     return (as_doubles(raw) if raw.dtype == WIDE else raw.astype(np.float64)) / scale

@@ -70,23 +70,24 @@ class Variances(Parts):
     def _variance(self, events: GroupEvents, values: Column) -> tuple[Floats, Int64s]:
         doubles, valid = values.values.astype(np.float64), values.valid_mask()
         mantissa, power = np.frexp(np.where(np.isfinite(doubles), doubles, 0.0))
-        squares, errors = (_shifted(exact(part), 2 * power) for part in _squared(mantissa))
+        squares, errors = (shifted(exact(part), 2 * power) for part in _squared(mantissa))
         total = self._sum.sums(events, exact(doubles), valid)
         square, error = self._squares.sums(events, squares, valid), self._errors.sums(events, errors, valid)
         half = (np.frexp(square.total)[1] + square.exponent + 1) // 2
         variance = _spread_of(
-            *_near_one(total, half), *_near_one(square, 2 * half), *_near_one(error, 2 * half), total.values
+            *near_one(total, half), *near_one(square, 2 * half), *near_one(error, 2 * half), total.values
         )
         with np.errstate(over="ignore", under="ignore"):
             variance = np.ldexp(variance, (2 * half).astype(np.int32))
         return np.where(np.isfinite(total.total), variance, np.nan), total.values
 
 
-def _shifted(values: Exact, power: Int64s) -> Exact:
+def shifted(values: Exact, power: Int64s) -> Exact:
+    """Values times powers of two."""
     return values._replace(exponent=values.exponent + power)
 
 
-def _near_one(sums: DoubleTotals, power: Int64s) -> tuple[Floats, Floats]:
+def near_one(sums: DoubleTotals, power: Int64s) -> tuple[Floats, Floats]:
     """Sums divided by a power of two."""
     down = (sums.exponent - power).astype(np.int32)
     with np.errstate(over="ignore", under="ignore"):
@@ -100,7 +101,7 @@ class StandardDeviations(Variances):
 
 
 @compiled
-def _product(a: float, b: float) -> tuple[float, float]:
+def product(a: float, b: float) -> tuple[float, float]:
     """a × b as a double and what it lacks."""
     product = a * b
     cut = _SPLITTER * a
@@ -116,7 +117,7 @@ def _product(a: float, b: float) -> tuple[float, float]:
 def _squared(values: Floats) -> tuple[Floats, Floats]:
     squares, errors = np.empty(len(values), np.float64), np.empty(len(values), np.float64)
     for i in range(len(values)):
-        squares[i], errors[i] = _product(values[i], values[i])
+        squares[i], errors[i] = product(values[i], values[i])
     return squares, errors
 
 
@@ -134,10 +135,10 @@ def _spread_of(
     variance = np.empty(len(total), np.float64)
     for i in range(len(total)):
         n = np.float64(max(count[i], 1))
-        high, low = _product(total[i], total[i])
+        high, low = product(total[i], total[i])
         low += 2.0 * total[i] * total_rest[i]
         quotient = high / n
-        back, back_rest = _product(quotient, n)
+        back, back_rest = product(quotient, n)
         rest = ((high - back) - back_rest + low) / n
         difference = square[i] - quotient
         # Both are of one size where digits cancel, so this difference is exact; the small parts make up for the rest.

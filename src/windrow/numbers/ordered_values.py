@@ -72,9 +72,9 @@ class OrderedValues(OnePiece):
     def sweep(self, events: GroupEvents, words: EntryWords, ranks: Ranks, fractions: Int64s) -> tuple[Int64s, Int64s]:
         """Go through events; the values found after each last one of an instant, and how many the group then has.
 
-        A fraction φ is a pair (numerator, denominator) and asks for the element at position max(1, ⌈φN⌉), or with
-        the numerator MEDIAN for the two in the middle. Found is, by fraction and instant: the three words of the
-        element, and those of the next one in the middle (the same again without MEDIAN).
+        A fraction φ is a pair (numerator, denominator) and asks for the element at position max(1, ⌈φN⌉), with the
+        numerator MEDIAN for the two in the middle, with the denominator negated for the two around φ(N − 1). Found is,
+        by fraction and instant: the three words of the element, and those of the next one of two (else the same again).
         """
         self.reserve(events.capacity, len(events.group))
         found, sizes = _sweep(events, words, ranks, fractions, self.trees)
@@ -298,6 +298,9 @@ def _sweep(
                     numerator, denominator = fractions[question]
                     if numerator == MEDIAN:
                         first, after = (size + 1) // 2, size // 2 + 1
+                    elif denominator < 0:
+                        first = numerator * (size - 1) // -denominator + 1
+                        after = first + (numerator * (size - 1) % -denominator != 0)
                     else:
                         first = max(1, -(-numerator * size // denominator))
                         after = first

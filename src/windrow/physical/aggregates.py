@@ -16,16 +16,20 @@ from windrow.aggregates import (
     Count,
     CountOfPartials,
     DecimalAverage,
+    DeviationSum,
+    ExtremeBy,
     FloatAverage,
     FloatSum,
     IntegerAverage,
     IntegerSum,
     Median,
     OverDistinct,
+    Percentile,
     Quantile,
     StandardDeviation,
     Top,
     UserDefined,
+    ValueList,
     Variance,
     maximum,
     minimum,
@@ -202,6 +206,30 @@ def _quantile(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> 
     return Quantile(columns[0], fraction_of(call), *columns[1:2])
 
 
+def _percentile(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    """Over values, or over values and how many rows each stands for."""
+    return Percentile(columns[0], fraction_of(call), *columns[1:2])
+
+
+def _codeviation(*chosen: int) -> Kernel:
+    """The places of the two that are multiplied."""
+    first, second = chosen
+    return lambda call, columns, dictionary: DeviationSum((columns[0], columns[1]), (first, second))
+
+
+def _max_by(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    return ExtremeBy(columns[0], columns[1], 1)
+
+
+def _min_by(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    return ExtremeBy(columns[0], columns[1], 0)
+
+
+def _collected(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
+    """In the order of the columns behind the value, where there are some."""
+    return ValueList(columns[0], columns[1:], dictionary)
+
+
 def _top(call: AggregateCall, columns: Columns, dictionary: Dictionary) -> Aggregate:
     """Over values, or over values and how many rows each stands for."""
     return Top(columns[0], constant(call.arguments[0]), dictionary, *columns[1:])
@@ -271,6 +299,14 @@ KERNELS: dict[str, Kernels] = {
     "MEDIAN": Kernels(_median, over_counters=_median, ranked=synopsis_kernels.ranked_median),
     "QUANTILE": Kernels(_quantile, over_counters=_quantile, ranked=synopsis_kernels.ranked_quantile),
     "TOP": Kernels(_top, over_counters=_top),
+    "PERCENTILE": Kernels(_percentile, over_counters=_percentile),
+    "REGR_SXY": Kernels(_codeviation(0, 1)),
+    "REGR_SXX": Kernels(_codeviation(1, 1)),
+    "REGR_SYY": Kernels(_codeviation(0, 0)),
+    "MAX_BY": Kernels(_max_by),
+    "MIN_BY": Kernels(_min_by),
+    "ARRAY_AGG": Kernels(_collected),
+    "SORTED_VALUES": Kernels(_collected),
     "FIRST": Kernels(_first),
     "LAST": Kernels(_last),
     # The binder refuses FREQUENT without sub-windows.

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from windrow.plan.aggregate_class import AggregateClass, Approximation, IndexForm, SliceForm, SynopsisForm, Traits
-from windrow.plan.expressions import AggregateCall, Cast, Expression, Literal
+from windrow.plan.aggregate_parameters import Parameter, check_parameter
+from windrow.plan.expressions import AggregateCall, Cast, Expression
 from windrow.plan.functions import SignatureError, check_count
 from windrow.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
-    INTERVAL,
     NULL,
     DecimalType,
     Type,
@@ -29,18 +29,6 @@ from windrow.types import (
     is_numeric,
     struct,
 )
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A constant argument, such as the fraction of a quantile or an error bound."""
-
-    name: str
-    least: float
-    most: float
-    whole: bool = False
-    is_time: bool = False
-
 
 FRACTION = Parameter("fraction", 0.0, 1.0)
 COUNT_OF_ITEMS = Parameter("k", 1, 1_000_000, whole=True)
@@ -132,29 +120,14 @@ def aggregate_call(name: str, arguments: Sequence[Expression], distinct: bool = 
     if aggregate.counts_rows and not arguments:
         return AggregateCall(name, (), BIGINT)
     check_count(len(arguments), len(aggregate.slots), len(aggregate.slots))
-    value = NULL
+    values = []
     for slot, argument in zip(aggregate.slots, arguments, strict=True):
         if slot is _VALUE:
-            value = argument.type
+            values.append(argument.type)
         else:
-            _check_parameter(slot, argument)
-    return AggregateCall(name, tuple(arguments), aggregate.result(value), distinct)
-
-
-def _check_parameter(parameter: Parameter, argument: Expression) -> None:
-    if not isinstance(argument, Literal) or isinstance(argument.value, str | bool | None):
-        raise SignatureError(f"the {parameter.name} should be a number written out")
-    if parameter.is_time != (argument.type == INTERVAL):
-        should = "a length of time, such as INTERVAL 10 MINUTES" if parameter.is_time else "a number written out"
-        raise SignatureError(f"the {parameter.name} should be {should}")
-    number = argument.value
-    whole = isinstance(number, int)
-    if isinstance(number, bytes) or (parameter.whole and not whole):
-        raise SignatureError(f"the {parameter.name} should be a whole number")
-    if not parameter.least <= number <= parameter.most and parameter.is_time:
-        raise SignatureError(f"the {parameter.name} should be longer than nothing")
-    if not parameter.least <= number <= parameter.most:
-        raise SignatureError(f"the {parameter.name} should be from {parameter.least:g} to {parameter.most:g}")
+            check_parameter(slot, argument)
+    of, *_ = map(aggregate.result, values)
+    return AggregateCall(name, tuple(arguments), of, distinct)
 
 
 _NO_NUMBER = "COUNT, MIN, MAX and TOP take any type; a text that is a number is read with CAST(x AS DOUBLE)"
@@ -284,6 +257,11 @@ _FIRST = AggregateEntry(
 )
 _TOP = AggregateEntry("TOP", "TOP(k, x)", (COUNT_OF_ITEMS, _VALUE), _items, _KIND.HOLISTIC, slices=SliceForm.COUNTERS)
 
+_ARRAY_AGG = AggregateEntry("ARRAY_AGG", "ARRAY_AGG(x)", (_VALUE,), array, _KIND.HOLISTIC, ordered=True)
+_MAX_BY = AggregateEntry(
+    "MAX_BY", "MAX_BY(x, y)", (_VALUE, _VALUE), _same, _KIND.DISTRIBUTIVE, duplicate_sensitive=False
+)
+
 _EXACT = (
     _COUNT,
     _SUM,
@@ -294,7 +272,16 @@ _EXACT = (
     replace(_VAR, name="STDDEV", usage="STDDEV(x)"),
     _MEDIAN,
     _QUANTILE,
+    replace(_QUANTILE, name="PERCENTILE", usage="PERCENTILE(x, fraction)", result=_double, synopsis=None),
     _TOP,
+    *(
+        AggregateEntry(name, f"{name}(y, x)", (_VALUE, _VALUE), _double, _KIND.ALGEBRAIC, in_doubles=True)
+        for name in ("REGR_SXY", "REGR_SXX", "REGR_SYY")
+    ),
+    _MAX_BY,
+    replace(_MAX_BY, name="MIN_BY", usage="MIN_BY(x, y)"),
+    _ARRAY_AGG,
+    replace(_ARRAY_AGG, name="SORTED_VALUES", usage="SORTED_VALUES(x)", ordered=False),
     _FIRST,
     replace(_FIRST, name="LAST", usage="LAST(x)"),
 )
@@ -394,6 +381,11 @@ AGGREGATE_ALIASES: dict[str, str] = {
     "TRY_SUM": "SUM",
     "TRY_AVG": "AVG",
     "PERCENTILE_DISC": "QUANTILE",
+    "PERCENTILE_CONT": "PERCENTILE",
+    "QUANTILE_CONT": "PERCENTILE",
+    "ARG_MAX": "MAX_BY",
+    "ARG_MIN": "MIN_BY",
+    "COLLECT_LIST": "ARRAY_AGG",
     "QUANTILE_DISC": "QUANTILE",
 }
 

@@ -9,7 +9,14 @@ from sqlglot import exp
 
 from windrow.cql.syntax import TypedLiteral, span_of
 from windrow.errors import CqlError, CqlMeaningError, CqlNameError, CqlTypeError, close_names, did_you_mean
-from windrow.plan.aggregate_rewrites import AGGREGATE_REWRITES, AggregateRewrite
+from windrow.plan.aggregate_rewrites import (
+    AGGREGATE_REWRITES,
+    COLLECTING,
+    JOINING,
+    AggregateRewrite,
+    collected_in_order,
+    joined,
+)
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES, DISTINCT_ALLOWED, aggregate_call
 from windrow.plan.expressions import AggregateCall, Case, ColumnReference, Expression, Literal, NamedAggregate
 from windrow.plan.functions import (
@@ -105,6 +112,32 @@ def _unknown_function(binder: ExpressionBinder, node: exp.Anonymous) -> CqlError
     return CqlNameError(f"there is no function {node.name}", span_of(node), hint)
 
 
+def _in_order(binder: ExpressionBinder, name: str, arguments: list[exp.Expr], node: exp.Anonymous) -> Expression:
+    """ARRAY_AGG(x ORDER BY y) and STRING_AGG(x, ',' ORDER BY y): the order is written, not that of time."""
+    assert binder.aggregates is not None
+    if name not in (COLLECTING, *JOINING):
+        hint = "it goes with ARRAY_AGG and STRING_AGG; FIRST and LAST go by time, MIN_BY and MAX_BY by a value"
+        raise CqlMeaningError(f"ORDER BY has no meaning in {name}", span_of(node), hint)
+    inner = binder.of_rows(f"the arguments of {name}")
+    written = [*(node.args.get("order") or ()), *(node.args.get("within") or ())]
+    descending = bool(written[0].args.get("desc"))
+    usual = [
+        bool(key.args.get("desc")) is descending and key.args.get("nulls_first") in (None, not descending)
+        for key in written
+    ]
+    if not all(usual):
+        hint = "order by all of them ASC, or by all of them DESC, with nulls first when ascending and last when not"
+        raise CqlMeaningError("this order cannot stand inside an aggregate", span_of(node), hint)
+    value, *rest = [inner.bind(argument) for argument in arguments]
+    if node.args.get("filter") is not None:
+        (value,) = _filtered("", [value], binder.of_rows("FILTER").condition(node.args["filter"]))
+    keys = [inner.bind(key.this) for key in written]
+    values = collected_in_order(binder.aggregates.column, value, keys, descending)
+    if name not in JOINING:
+        return values
+    return joined(binder.aggregates.column, values, value, rest[0] if rest else Literal(",", STRING))
+
+
 def _rewritten_aggregate(
     rewrite: AggregateRewrite, aggregates: Aggregates, arguments: list[Expression], node: exp.Anonymous
 ) -> Expression:
@@ -131,6 +164,8 @@ def _aggregate(binder: ExpressionBinder, name: str, node: exp.Anonymous) -> Expr
         hint = _AGGREGATE_HINTS.get(binder.clause, "aggregate in a sub-query in FROM")
         raise CqlMeaningError(f"{name} is an aggregate and cannot stand in {binder.clause}", span_of(node), hint)
     arguments, distinct = _arguments(name, node)
+    if node.args.get("order") or (node.args.get("within") and name in JOINING):
+        return _in_order(binder, name, arguments, node)
     if node.args.get("within"):
         arguments = [*(key.this for key in node.args["within"]), *arguments]
     inner = binder.of_rows(f"the arguments of {name}")
@@ -167,6 +202,8 @@ def _arguments(name: str, node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
             raise CqlTypeError(f"{name}(*) has no meaning", span_of(node), f"write {name}(column)")
         return [], False
     if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
+        if name in AGGREGATE_REWRITES:
+            raise CqlTypeError(f"{name} takes no DISTINCT", span_of(node), "leave DISTINCT out")
         if name not in DISTINCT_ALLOWED:
             hint = f"DISTINCT goes with {', '.join(sorted(DISTINCT_ALLOWED))}"
             raise CqlTypeError(f"{name} takes no DISTINCT", span_of(node), hint)

@@ -50,6 +50,8 @@ class CallGrammar(ValueGrammar):
             elif kind in _JSON:
                 self._advance()
                 path = self._atom(self._curr) if self._curr else self.condition()
+                if isinstance(path, exp.Literal):  # a place in an array is a path too
+                    path = self.at(exp.Literal.string(path.this), self._prev)
                 node = self.at(exp.Anonymous(this=_JSON[kind], expressions=[node, path]), first)
             else:
                 break

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from windrow.physical.expressions.arithmetic import Kernel
-from windrow.physical.expressions.functions.once import of_nullable, of_typed, of_values
+from windrow.physical.expressions.functions.plain_values import of_nullable, of_typed, of_values
 from windrow.types import ArrayType, MapType, StructType, Type
 
 _MOST = 1_000_000  # elements that a function makes; more gives null

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from windrow.physical.expressions.arithmetic import Kernel
-from windrow.physical.expressions.functions.once import of_typed, of_values
+from windrow.physical.expressions.functions.plain_values import of_typed, of_values
 from windrow.types import BINARY, DATE, TIMESTAMP, ArrayType, MapType, StructType, Type
 from windrow.units import format_timestamp
 

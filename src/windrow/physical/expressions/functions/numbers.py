@@ -17,7 +17,7 @@ from windrow.batch.dictionary import Dictionary
 from windrow.physical.expressions import arithmetic
 from windrow.physical.expressions.arithmetic import Kernel, of_floats
 from windrow.physical.expressions.casts import cast
-from windrow.physical.expressions.functions.once import of_typed, of_values
+from windrow.physical.expressions.functions.plain_values import of_typed, of_values
 from windrow.physical.expressions.vectors import as_floats, booleans, both_valid, limits_of, vector
 from windrow.types import BIGINT, DOUBLE, FLOAT, INT, DecimalType, Type
 

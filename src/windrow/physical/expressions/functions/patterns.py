@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from windrow.physical.expressions.arithmetic import Kernel
-from windrow.physical.expressions.functions.once import of_values
+from windrow.physical.expressions.functions.plain_values import of_values
 
 
 @lru_cache(1000)

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote_plus, unquote_plus, urlsplit
 
 from windrow.physical.expressions.arithmetic import Kernel
-from windrow.physical.expressions.functions.once import of_nullable, of_typed, of_values
+from windrow.physical.expressions.functions.plain_values import of_nullable, of_typed, of_values
 from windrow.types import Type
 
 _LONGEST = 10_000_000  # of a text that a function makes longer; more gives null
@@ -99,7 +99,8 @@ def _printed_one(match: re.Match[str], taken: Any, values: Sequence[Any]) -> str
     grouped = "," if "," in flags else ""
     plain = flags.replace(",", "").replace("(", "")
     if value is None:
-        return f"{'null':{'<' if '-' in flags else '>'}{width or ''}}"
+        shown = "null"[: int(digits[1:]) if digits and kind not in "dx" else None]
+        return f"{shown:{'<' if '-' in flags else '>'}{width or ''}}"
     if kind in "sSbB":
         text = str(value) if not isinstance(value, bool) else str(value).lower()
         text = text[: int(digits[1:])] if digits else text

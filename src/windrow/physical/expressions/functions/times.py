@@ -17,7 +17,7 @@ from windrow.batch.arrays import Array, Int64s
 from windrow.batch.column import Column
 from windrow.batch.dictionary import Dictionary
 from windrow.physical.expressions.arithmetic import Kernel
-from windrow.physical.expressions.functions.once import of_typed, of_values
+from windrow.physical.expressions.functions.plain_values import of_typed, of_values
 from windrow.physical.expressions.functions.time_formats import formatted, parsed, zone_of
 from windrow.physical.expressions.vectors import among, both_valid, vector
 from windrow.types import DATE, STRING, TIMESTAMP, Type
