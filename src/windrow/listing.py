@@ -47,6 +47,7 @@ def _show_queries(catalog: Catalog, remarks: Mapping[str, str]) -> Listing:
 
 def _show_functions(catalog: Catalog, remarks: Mapping[str, str]) -> Listing:
     own = [(name, "aggregate, yours") for name in catalog.aggregates]
+    own += [(name, "scalar, yours") for name in catalog.functions]
     rows = [*((name, "aggregate") for name in AGGREGATES), *own, *((name, "scalar") for name in scalar_names())]
     return ("function", "kind"), rows
 

@@ -18,6 +18,7 @@ from windrow.catalog import (
     QueryEntry,
     WindowEntry,
 )
+from windrow.catalog.own_functions import own_of, with_a_free_name
 from windrow.cql import (
     NONE,
     Alter,
@@ -42,15 +43,12 @@ from windrow.errors import AggregateError, CatalogError, WindrowError
 from windrow.listing import description, listing
 from windrow.optimizer import REQUIRED, Optimized, optimize
 from windrow.plan.aggregate_class import AggregateClass
-from windrow.plan.aggregate_rewrites import AGGREGATE_REWRITES
-from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
 from windrow.plan.explain import Alternative, Distribution, Explanation, explain, json_text, picture_text, tree_text
-from windrow.plan.functions import ALIASES, REWRITES, scalar_names
 from windrow.plan.nodes import Node
-from windrow.plan.printer import RESERVED, query_text
+from windrow.plan.printer import query_text
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.plan.strategy import Strategy
-from windrow.plan.user_aggregate import UserAggregate
+from windrow.plan.user_aggregate import Own, UserAggregate, UserFunction
 from windrow.sharing.prepare import prepare
 from windrow.sharing.shared_with import SHARING, shared_with, sharing_rows
 from windrow.sharing.starting import Plans, PreparedQuery, RunningQueryPlan, Settings, StartingQuery, upsert_key
@@ -107,9 +105,9 @@ class Session:
     def __init__(
         self,
         folder: Path | str | None = None,
-        aggregates: Sequence[UserAggregate] = (),
+        aggregates: Sequence[Own] = (),
         distribution: Distribution | None = None,
-        on_register: Callable[[UserAggregate], UserAggregate] = lambda registered: registered,
+        on_register: Callable[[Own], Own] = lambda registered: registered,
         running: Callable[[str], PreparedQuery | None] | None = None,
     ) -> None:
         """`aggregates` are the user's own that queries of the folder call; with a `distribution`, EXPLAIN shows it.
@@ -128,7 +126,7 @@ class Session:
         self.remarks: Callable[[], Mapping[str, str]] = dict  # by a runtime, for SHOW: by names in lower case
         self.started: Callable[[], Mapping[str, RunningQueryPlan]] = partial(_planned_together, self)
         for aggregate in aggregates:
-            self._know(_with_a_free_name(aggregate))
+            self._know(with_a_free_name(aggregate))
         self._bind_stored()
 
     def execute(self, text: str, **parameters: Any) -> list[Result]:
@@ -175,23 +173,29 @@ class Session:
         functions = functions() if isinstance(functions, type) else functions
         of = AggregateClass(kind)
         made = UserAggregate(name, tuple(arguments), result, functions, of, duplicate_sensitive, vectorized)
-        self._know(self._on_register(_with_a_free_name(made)))
+        self._know(self._on_register(with_a_free_name(made)))
+
+    def register_function(
+        self, name: str, arguments: Sequence[Type], result: Type, function: Callable[..., Any], vectorized: bool = False
+    ) -> None:
+        """Make a scalar function of your own known to CQL, as `Engine.register_function` says."""
+        made = UserFunction(name, tuple(arguments), result, function, vectorized)
+        self._know(self._on_register(with_a_free_name(made)))
 
     def failures(self, aggregate: str) -> list[AggregateError]:
         """What the functions of an aggregate of your own have raised; the newest are kept."""
-        aggregates = self.catalog.aggregates
-        found = aggregates.get(aggregate.upper())
+        own = own_of(self.catalog)
+        found = own.get(aggregate.upper())
         if found is None:
-            known = ", ".join(aggregates) or "none"
+            known = ", ".join(own) or "none"
             raise WindrowError(f"there is no aggregate {aggregate}", f"aggregates of your own: {known}")
         return list(found.failures.newest)
 
-    def failure_counts(self) -> dict[str, dict[str, int]]:
-        """As `status` shows them."""
-        return {name: {"failures": own.failures.count} for name, own in self.catalog.aggregates.items()}
-
-    def _know(self, aggregate: UserAggregate) -> None:
-        self.catalog.aggregates[aggregate.name] = aggregate
+    def _know(self, own: Own) -> None:
+        if isinstance(own, UserAggregate):
+            self.catalog.aggregates[own.name] = own
+        else:
+            self.catalog.functions[own.name] = own
 
     def close(self) -> None:
         self.catalog.close()
@@ -372,16 +376,6 @@ def _alternatives(today: Optimized, running: Node) -> Iterator[Alternative]:
             is_running = one.plan == running
             why = one.why if is_running == one.chosen else _SINCE if is_running else f"{one.why}, by now"
             yield Alternative(one.steps, one.cost.total, is_running, why)
-
-
-def _with_a_free_name(aggregate: UserAggregate) -> UserAggregate:
-    """An aggregate under its name as CQL has it; what is something else already is refused."""
-    name = aggregate.name.upper()
-    if name in (*AGGREGATES, *AGGREGATE_ALIASES, *AGGREGATE_REWRITES, *scalar_names(), *ALIASES, *REWRITES):
-        raise WindrowError(f"{name} is a function of Windrow", "choose another name")
-    if not name.isidentifier() or name in RESERVED:
-        raise WindrowError(f"{name!r} cannot be the name of a function", "choose one word that is not reserved")
-    return aggregate if aggregate.name == name else replace(aggregate, name=name)
 
 
 _SINCE = "chosen when the query started"

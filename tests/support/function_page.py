@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from windrow.plan.aggregate_rewrites import AGGREGATE_REWRITES
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES
 from windrow.plan.functions import ALIASES, FUNCTIONS, REWRITES, scalar_names
+from windrow.plan.functions.aggregate_rewrites import AGGREGATE_REWRITES
 from windrow.plan.functions.nested import NESTED
 from windrow.plan.functions.numbers import NUMBERS
 from windrow.plan.functions.operators import OPERATORS

@@ -95,10 +95,10 @@ def _read(sql: str, streams: tuple[tuple[str, str], ...]) -> Query:
     for table in tree.find_all(exp.Table):
         if table.name in names and not table.alias:
             table.set("alias", exp.TableAlias(this=exp.to_identifier(names[table.name])))
-    for edge in list(tree.find_all(exp.First, exp.Last)):
-        edge.replace(_edge(edge, set(names)))
     for listed in list(tree.find_all(exp.ArrayAgg, exp.GroupConcat)):
         listed.replace(_listed(listed, set(names)))
+    for edge in list(tree.find_all(exp.First, exp.Last)):
+        edge.replace(_edge(edge, set(names)))
     for node in list(tree.walk()):
         for rewrite in MEANINGS.values():
             replaced = rewrite(node)
@@ -151,6 +151,10 @@ def _between_two(node: exp.Expression) -> exp.Expression | None:
 
 def _any_value(node: exp.Expression) -> exp.Expression | None:
     return _duckdb(f"MIN({node.this.sql('duckdb')})") if isinstance(node, exp.AnyValue) else None
+
+
+def _count_if(node: exp.Expression) -> exp.Expression | None:
+    return _duckdb(f"COUNT(*) FILTER (WHERE {node.this.sql('duckdb')})") if isinstance(node, exp.CountIf) else None
 
 
 def _mode(node: exp.Expression) -> exp.Expression | None:
@@ -295,6 +299,7 @@ MEANINGS: dict[str, Callable[[exp.Expression], exp.Expression | None]] = {
     "TOP lists values with their counts, the most frequent first, among equals the smaller one": _top,
     "PERCENTILE lies between two values, also of integers": _between_two,
     "ANY_VALUE is the smallest": _any_value,
+    "COUNT_IF of no rows is 0": _count_if,
     "MODE is the smallest of the most frequent": _mode,
     "MAX_BY and MIN_BY choose among rows of the same y by x": _extreme_by,
     "COLLECT_SET is in the order of the values, and empty without any": _set,

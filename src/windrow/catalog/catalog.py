@@ -21,7 +21,7 @@ from windrow.catalog.journal import Journal, Record
 from windrow.catalog.settings import SETTINGS
 from windrow.catalog.statistics import MeasuredStatistics
 from windrow.errors import CatalogError, WindrowError
-from windrow.plan.user_aggregate import UserAggregate
+from windrow.plan.user_aggregate import UserAggregate, UserFunction
 
 Kind = TypeVar("Kind", StreamEntry, TableEntry, WindowEntry, QueryEntry)
 SourceColumns = Callable[[Connector], tuple[ColumnDefinition, ...]]
@@ -43,6 +43,7 @@ class Catalog:
         self._users: dict[str, set[str]] = {}  # a name -> the windows and queries that read it
         self._settings = {name: setting.default for name, setting in SETTINGS.items()}
         self.aggregates: dict[str, UserAggregate] = {}  # they live in the process, not in the folder
+        self.functions: dict[str, UserFunction] = {}
         self.statistics = MeasuredStatistics()
         self.source_columns: SourceColumns = _not_known
         self._journal = None if folder is None else Journal(Path(folder))

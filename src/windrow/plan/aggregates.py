@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from windrow.plan.aggregate_class import AggregateClass, Approximation, IndexForm, SliceForm, SynopsisForm, Traits
-from windrow.plan.aggregate_parameters import Parameter, check_parameter
 from windrow.plan.expressions import AggregateCall, Cast, Expression
 from windrow.plan.functions import SignatureError, check_count
+from windrow.plan.functions.aggregate_parameters import Parameter, check_parameter
 from windrow.types import (
     BIGINT,
     BOOLEAN,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from windrow.plan.user_aggregate import UserAggregate
+from windrow.plan.user_aggregate import UserAggregate, UserFunction
 from windrow.types import Type
 
 Value = bool | int | float | Decimal | str | bytes | None
@@ -35,6 +35,7 @@ class Call:
     function: str
     arguments: tuple[Expression, ...]
     type: Type
+    user: UserFunction | None = None  # the function of the user's own that is called
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Aggregates of the user's own: Python functions with a name, types and a class."""
+"""Aggregates and scalar functions of the user's own: Python functions with a name and types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_FAILURES = 100
 
 
 class Failures:
-    """What was raised in the functions of an aggregate: all are counted, the newest are kept."""
+    """What was raised in functions of the user's own: all are counted, the newest are kept."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -95,3 +95,32 @@ class UserAggregate:
         subtractable = ", subtractable" if self.is_subtractable else ""
         repeats = "" if self.duplicate_sensitive else ", repeats count once"
         return f"{self.name} is {self.kind.value}{subtractable}{repeats}: {self.way}"
+
+
+@dataclass(frozen=True, eq=False)
+class UserFunction:
+    """`function` takes one value for each argument; with `vectorized` it takes arrays of Arrow, and gives one.
+
+    It is pure: equal arguments give equal results. It is equal to itself only, as an aggregate of the user's own is.
+    """
+
+    name: str
+    arguments: tuple[Type, ...]
+    result: Type
+    function: Any = field(repr=False)
+    vectorized: bool = False
+    failures: Failures = field(default_factory=Failures, repr=False)
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise WindrowError(f"{self.name} is not a function", "hand over something that can be called")
+        if not self.arguments:
+            raise WindrowError(f"{self.name} has no arguments", "give the types of one or more")
+
+    @property
+    def declared(self) -> tuple[object, ...]:
+        """All but the function."""
+        return self.name, self.arguments, self.result, self.vectorized
+
+
+Own = UserAggregate | UserFunction

@@ -199,6 +199,18 @@ class Engine(ABC):
         """
         self.session.register_aggregate(name, arguments, result, functions, kind, duplicate_sensitive, vectorized)
 
+    def register_function(
+        self, name: str, arguments: Sequence[Type], result: Type, function: Callable[..., Any], vectorized: bool = False
+    ) -> None:
+        """Make a scalar function of your own known to CQL.
+
+        `function` takes a value for each argument and gives one of the type `result`; with `vectorized` it takes arrays
+        of Arrow and gives one of the same length. Equal arguments must give equal results: it is called once for each
+        different row of them, and not for rows with a null, whose result is null. Where it raises, the result is null
+        too, and `failures(name)` has the error. A checkpoint keeps it, as it keeps aggregates of your own.
+        """
+        self.session.register_function(name, arguments, result, function, vectorized)
+
     def failures(self, aggregate: str) -> list[AggregateError]:
         """What the functions of an aggregate of your own have raised; the newest are kept."""
         return self.session.failures(aggregate)

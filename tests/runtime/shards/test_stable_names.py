@@ -32,6 +32,8 @@ from windrow.types import BIGINT, DOUBLE, Type
 WRITTEN = (Commit, BatchSpec, RunningPlan, StateManifest, ManifestChanges, Piece, TableStore, *LOGGED)
 BESIDE = (
     "user_aggregate.UserAggregate",  # has a file of its own, as the next
+    "user_aggregate.UserFunction",
+    "user_aggregate.Failures",
     "dictionary.Dictionary",
     "refreshed_synopsis.ChangesByQuery",  # goes from operator to operator, and is not stored
 )

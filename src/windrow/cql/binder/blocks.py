@@ -19,9 +19,9 @@ from windrow.cql.binder.scope import BoundSource, Scope
 from windrow.cql.binder.subqueries import ConditionBinder
 from windrow.cql.syntax import CastSyntax, ElementSyntax, FieldSyntax, WindowedCall, WindowSyntax, span_of
 from windrow.errors import CqlMeaningError, CqlNameError, Span, nearest
-from windrow.plan.aggregate_rewrites import AGGREGATE_REWRITES
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES, is_ordered
 from windrow.plan.expressions import ColumnReference, Expression, Literal, Named, transform, walk
+from windrow.plan.functions.aggregate_rewrites import AGGREGATE_REWRITES
 from windrow.plan.interval_joins import with_interval_windows
 from windrow.plan.nodes import Distinct, GroupBy, Node, Project
 from windrow.plan.row_time import with_row_time

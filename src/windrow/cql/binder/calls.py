@@ -9,16 +9,8 @@ from sqlglot import exp
 
 from windrow.cql.syntax import TypedLiteral, span_of
 from windrow.errors import CqlError, CqlMeaningError, CqlNameError, CqlTypeError, close_names, did_you_mean
-from windrow.plan.aggregate_rewrites import (
-    AGGREGATE_REWRITES,
-    COLLECTING,
-    JOINING,
-    AggregateRewrite,
-    collected_in_order,
-    joined,
-)
 from windrow.plan.aggregates import AGGREGATE_ALIASES, AGGREGATES, DISTINCT_ALLOWED, aggregate_call
-from windrow.plan.expressions import AggregateCall, Case, ColumnReference, Expression, Literal, NamedAggregate
+from windrow.plan.expressions import AggregateCall, Call, Case, ColumnReference, Expression, Literal, NamedAggregate
 from windrow.plan.functions import (
     ALIASES,
     FUNCTIONS,
@@ -28,8 +20,16 @@ from windrow.plan.functions import (
     check_count,
     scalar_names,
 )
+from windrow.plan.functions.aggregate_rewrites import (
+    AGGREGATE_REWRITES,
+    COLLECTING,
+    JOINING,
+    AggregateRewrite,
+    collected_in_order,
+    joined,
+)
 from windrow.plan.functions.rewrites import Rewrite
-from windrow.plan.user_aggregate import UserAggregate
+from windrow.plan.user_aggregate import Own, UserAggregate, UserFunction
 from windrow.types import INT, INTERVAL, NULL, STRING, common_type
 from windrow.units import format_duration
 
@@ -67,6 +67,8 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expression:
     aggregate = AGGREGATE_ALIASES.get(name, name)
     if aggregate in AGGREGATES or name in AGGREGATE_REWRITES or name in binder.catalog.aggregates:
         return _aggregate(binder, aggregate, node)
+    if name in binder.catalog.functions:
+        return _of_users_own(binder, binder.catalog.functions[name], node)
     rewrite = REWRITES.get(name)
     name = ALIASES.get(name, name)
     if rewrite is None and (name not in FUNCTIONS or name not in scalar_names()):
@@ -106,6 +108,7 @@ def _unknown_function(binder: ExpressionBinder, node: exp.Anonymous) -> CqlError
         *AGGREGATE_ALIASES,
         *AGGREGATE_REWRITES,
         *binder.catalog.aggregates,
+        *binder.catalog.functions,
     ]
     close = close_names(name, known)
     hint = did_you_mean(close) if close else "SHOW FUNCTIONS lists them"
@@ -223,11 +226,21 @@ def _with_time_part(name: str, arguments: list[Expression], node: exp.Anonymous)
     return [Literal(str(part.value).upper(), STRING), *arguments[1:]]
 
 
+def _of_users_own(binder: ExpressionBinder, entry: UserFunction, node: exp.Anonymous) -> Expression:
+    arguments = [binder.bind(argument) for argument in node.expressions]
+    _check_arguments(entry, arguments, node)
+    return Call(entry.name, tuple(arguments), entry.result, entry)
+
+
 def _user_defined(entry: UserAggregate, arguments: Sequence[Expression], node: exp.Anonymous) -> AggregateCall:
+    _check_arguments(entry, arguments, node)
+    return AggregateCall(entry.name, tuple(arguments), entry.result, user=entry)
+
+
+def _check_arguments(entry: Own, arguments: Sequence[Expression], node: exp.Anonymous) -> None:
     usage = f"{entry.name}({', '.join(map(str, entry.arguments))})"
     if len(arguments) != len(entry.arguments):
         raise CqlTypeError(f"{entry.name} takes {len(entry.arguments)} arguments", span_of(node), f"write {usage}")
     for argument, wanted in zip(arguments, entry.arguments, strict=True):
         if common_type(argument.type, wanted) != wanted:
             raise CqlTypeError(f"{entry.name} takes {wanted}, this is {argument.type}", span_of(node), f"write {usage}")
-    return AggregateCall(entry.name, tuple(arguments), entry.result, user=entry)

@@ -16,6 +16,7 @@ from windrow.physical.expressions.arithmetic import Kernel
 from windrow.physical.expressions.casts import cast
 from windrow.physical.expressions.constants import constant
 from windrow.physical.expressions.functions import arrays, json_values, numbers, patterns, texts, times
+from windrow.physical.expressions.functions.user import of_user
 from windrow.physical.expressions.vectors import spread
 from windrow.plan.expressions import Call, Case, Cast, ColumnReference, Expression, Literal
 
@@ -91,6 +92,8 @@ class ExpressionCompiler:
 def kernel_of(expression: Call) -> Kernel:
     """The kernel of a function; the part of a time is known when compiling."""
     name = expression.function
+    if expression.user is not None:
+        return of_user(expression.user)
     if name in ("EXTRACT", "DATE_TRUNC"):
         unit = expression.arguments[0]
         assert isinstance(unit, Literal) and isinstance(unit.value, str), unit

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from windrow.batch import Dictionary
 from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry
+from windrow.catalog.own_functions import failure_counts
 from windrow.clock import Clock, SystemClock, monotonic
 from windrow.cql import NONE, Alter, Create, Drop, ResumeQuery, TableChange
 from windrow.errors import WindrowError
@@ -146,7 +147,7 @@ class LocalEngine(Engine):
         return {
             **self._inputs.status(self._running.engine_progress()),
             "queries": sorted(self._running.by_name),
-            "aggregates": self.session.failure_counts(),
+            "aggregates": failure_counts(self.session.catalog),
             "state_rows": self._dataflow.state_rows(),
             "failing": as_mappings(self.health()),
         }

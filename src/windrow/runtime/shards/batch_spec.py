@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from windrow.cql import TableChange
-from windrow.plan.user_aggregate import UserAggregate
+from windrow.plan.user_aggregate import Own
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.running_plan import RunningPlan
 from windrow.runtime.shards.sources.reads import Read
@@ -55,7 +55,7 @@ class BatchSpec:
         return plan_from_bytes(self.plan_content)
 
 
-def plan_to_bytes(plan: RunningPlan, aggregates: Mapping[str, UserAggregate]) -> bytes:
+def plan_to_bytes(plan: RunningPlan, aggregates: Mapping[str, Own]) -> bytes:
     """For workers, with the functions of the user's own beside it."""
     return encoded((encoded(plan), {name: aggregate_to_bytes(own) for name, own in aggregates.items()}))
 

@@ -18,7 +18,7 @@ from windrow.cql import NONE, Create, Drop, ResumeQuery
 from windrow.errors import WindrowError
 from windrow.plan.explain import Distribution
 from windrow.plan.nodes import Node
-from windrow.plan.user_aggregate import UserAggregate
+from windrow.plan.user_aggregate import Own
 from windrow.runtime.engine import has_ended, rejected_rows
 from windrow.runtime.health import Failing, aside_remarks
 from windrow.runtime.lookups.lookup_query import LookupQuery
@@ -306,7 +306,7 @@ class Driver:
         self.publishing.add_query(entry, query)
         return query
 
-    def _register(self, registered: UserAggregate) -> UserAggregate:
+    def _register(self, registered: Own) -> Own:
         """Have the checkpoint keep an aggregate, or find that it does."""
         with self.lock:
             known = self.checkpoint.aggregates.get(registered.name)

@@ -5,8 +5,8 @@ Every process makes its own graph, with the same names.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, is_dataclass
 
 from windrow.batch import Dictionary
 from windrow.batch.shards import ONLY_SHARD, Shard
@@ -14,9 +14,9 @@ from windrow.physical.lower import Lowering
 from windrow.physical.physical_node import PhysicalNode, pace_digest, plan_digest
 from windrow.plan.analysis.relations import streams_of
 from windrow.plan.nodes import Node, Table, Windowed
-from windrow.plan.running_nodes import Exchange, Grouping, GroupSynopsis, SubWindows, WindowSynopsis
+from windrow.plan.running_nodes import Exchange, SubWindows, WindowSynopsis
 from windrow.plan.strategy import Strategy
-from windrow.plan.user_aggregate import UserAggregate
+from windrow.plan.user_aggregate import Own, UserAggregate, UserFunction
 from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery
 from windrow.sharing.exchanges import stage_of
 
@@ -125,12 +125,10 @@ class Graph:
                     found[f"{of}.{counts[of]}"] = node
         return found
 
-    def aggregates(self) -> dict[str, UserAggregate]:
-        """Those of the user's own that are called."""
+    def aggregates(self) -> dict[str, Own]:
+        """Those of the user's own that are called, and functions."""
         nodes = (node for query in self.plan.queries for node in query.plan.walk())
-        groupings = (node for node in nodes if isinstance(node, Grouping | GroupSynopsis))
-        calls = (named.call for node in groupings for named in node.aggregates)
-        return {call.user.name: call.user for call in calls if call.user is not None}
+        return {own.name: own for node in nodes for own in _own_in(vars(node).values())}
 
     def _lowering(self, start: int, strategy: Strategy) -> Lowering:
         if (start, strategy) not in self._lowerings:
@@ -148,6 +146,17 @@ class Graph:
                 below = node.plan.input
                 root = self._lowering(output.start, Strategy(node.lowered_for)).sent(below, _streams(node))
                 self._add(Output(name, output.start, stage_of(below), root, exchange=node.plan))
+
+
+def _own_in(values: Iterable[object]) -> Iterator[Own]:
+    """The aggregates and functions of the user's own in the fields of a node, however deep."""
+    for value in values:
+        if isinstance(value, UserAggregate | UserFunction):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _own_in(value)
+        elif is_dataclass(value) and not isinstance(value, Node):
+            yield from _own_in(vars(value).values())
 
 
 def _name(start: int, node: PhysicalNode) -> str:

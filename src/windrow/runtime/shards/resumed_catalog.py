@@ -11,7 +11,8 @@ from windrow.catalog import Catalog, Entry
 class ResumedCatalog(Catalog):
     def __init__(self, below: Catalog) -> None:
         super().__init__()
-        self.aggregates, self.source_columns = below.aggregates, below.source_columns
+        self.aggregates, self.functions = below.aggregates, below.functions
+        self.source_columns = below.source_columns
         self._below = below
         self.dropped: set[str] = set()  # by the text, in lower case
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from windrow.catalog.own_functions import failure_counts
 from windrow.runtime.health import Failing, as_mappings
 from windrow.runtime.shards.accounting import Accounts
 from windrow.runtime.shards.storage.checkpoint import Commit
@@ -21,7 +22,7 @@ def status(
     """Of queries, state, and the last micro-batch."""
     return {
         "queries": {name: {"started": at} for name, at in started.items()},
-        "aggregates": session.failure_counts(),
+        "aggregates": failure_counts(session.catalog),
         "batch": None if last is None else last.number,
         "seconds": 0.0 if last is None else last.seconds,
         "state_rows": 0 if last is None else sum(metric.state_rows for metric in last.metrics),

@@ -129,7 +129,7 @@ def _shifted(operation: Callable[[Array, Array], Array]) -> Kernel:
 
 def _shifted_unsigned(values: Array, places: Array) -> Array:
     unsigned = np.dtype(f"u{values.dtype.itemsize}")
-    return (values.view(unsigned) >> places.astype(unsigned)).view(values.dtype)
+    return np.asarray((values.view(unsigned) >> places.astype(unsigned)).view(values.dtype))
 
 
 def _bit_count(arguments: list[Column], of: Type, dictionary: Dictionary) -> Column:

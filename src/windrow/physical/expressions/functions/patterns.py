@@ -74,7 +74,8 @@ def _first(text: str, pattern: re.Pattern[str]) -> str | None:
 
 def _split(text: str, pattern: re.Pattern[str], limit: int = -1) -> list[str]:
     """An empty match at the beginning splits nothing off; with a limit the last part is the rest."""
-    parts, at = [], 0
+    parts: list[str] = []
+    at = 0
     for match in pattern.finditer(text):
         if limit > 0 and len(parts) == limit - 1:
             break

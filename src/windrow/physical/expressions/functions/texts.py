@@ -7,7 +7,7 @@ import binascii
 import math
 import re
 from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from typing import Any
 from urllib.parse import quote_plus, unquote_plus, urlsplit
 
@@ -107,14 +107,20 @@ def _printed_one(match: re.Match[str], taken: Any, values: Sequence[Any]) -> str
         return f"{text.upper() if kind.isupper() else text:{'<' if '-' in flags else '>'}{width or ''}}"
     if kind == "d" and grouped:
         return f"{value:{'+' if '+' in flags else ''}{'0' if '0' in flags else ''}{width or ''},d}"
-    if kind == "f" and grouped:
-        return f"{value:{'0' if '0' in flags else ''}{width or ''},{digits or '.6'}f}"
     if isinstance(value, float) and not math.isfinite(value):
         shown = "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
         return f"{shown:{'<' if '-' in flags else '>'}{width or ''}}"
+    if kind == "f":
+        places = int((digits or ".6")[1:])
+        exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+        value, digits = exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP), f".{places}"
+        if "-" not in flags:
+            signs = f"{'+' if '+' in flags else ' ' if ' ' in flags else ''}{'0' if '0' in flags else ''}"
+            return f"{value:{signs}{width or ''}{grouped}{digits}f}"
+        return f"{value:{grouped}{digits}f}".ljust(int(width or 0))
     if kind in "xX" and value < 0:
         value &= 2**64 - 1
-    return f"%{plain}{width or ''}{digits or ''}{kind}" % value
+    return str(f"%{plain}{width or ''}{digits or ''}{kind}" % value)
 
 
 def _number_with_commas(types: Sequence[Type], of: Type, number: Any, digits: int) -> str | None:

@@ -62,7 +62,7 @@ def _after_months(day: Int64s, count: Int64s) -> Int64s:
     months, place = _months(day)
     target = months + count
     length = _first_of(target + 1) - _first_of(target)
-    return _first_of(target) + np.minimum(place, length - 1)
+    return np.asarray(_first_of(target) + np.minimum(place, length - 1), np.int64)
 
 
 def _of_days(compute: Callable[..., Array]) -> Kernel:

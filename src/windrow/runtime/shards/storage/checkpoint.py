@@ -27,7 +27,7 @@ from typing import Any
 
 from windrow.clock import Clock, SystemClock
 from windrow.errors import CheckpointError
-from windrow.plan.user_aggregate import UserAggregate
+from windrow.plan.user_aggregate import Own
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.batch_spec import BatchSpec, ShardVersion, plan_to_bytes
 from windrow.runtime.shards.running_plan import RunningPlan
@@ -89,7 +89,7 @@ class Checkpoint:
         self.check_owner = self._lease.check  # that it has not been taken over
         self._collection = Collection(self.folder, self._records, self.check_owner, self._commit)
         self._recent: dict[int, Commit] = {}
-        self.aggregates: dict[str, UserAggregate] = {}  # those of the user's own that queries may call
+        self.aggregates: dict[str, Own] = {}  # those of the user's own that queries may call
 
     @property
     def spark_folder(self) -> str:
@@ -131,13 +131,13 @@ class Checkpoint:
         self._lease.release()
         self._is_claimed = False
 
-    def register(self, aggregate: UserAggregate) -> None:
+    def register(self, aggregate: Own) -> None:
         """Keep an aggregate of the user's own; everything else that is written has its name only."""
         self._lease.check()
         self.folder.write(f"aggregates/{file_name(aggregate.name.lower())}", aggregate_to_bytes(aggregate))
         self.aggregates[aggregate.name] = aggregate
 
-    def recovered_aggregates(self) -> dict[str, UserAggregate]:
+    def recovered_aggregates(self) -> dict[str, Own]:
         for file in self.folder.names("aggregates"):
             found = read_aggregate(self.folder, f"aggregates/{file}")
             self.aggregates[found.name] = found

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from windrow.batch import Dictionary
 from windrow.errors import CheckpointError
-from windrow.plan.user_aggregate import UserAggregate
+from windrow.plan.user_aggregate import Own, UserAggregate, UserFunction
 from windrow.runtime.shards.storage.files.file_names import file_name
 from windrow.runtime.shards.storage.stable_names import classes, names
 from windrow.state.plain_values import PlainUnpickler
@@ -41,7 +41,7 @@ def _persistent_id(value: object) -> str | tuple[str, bytes] | None:
     """What stands for a class of ours, an aggregate of the user's own, the dictionary of a shard, or rows of Arrow."""
     if isinstance(value, type):
         return names().get(value)
-    if isinstance(value, UserAggregate):
+    if isinstance(value, UserAggregate | UserFunction):
         return _AGGREGATE + value.name
     if isinstance(value, pa.Table):
         return _ROWS, table_to_bytes(value)
@@ -89,7 +89,7 @@ class _Unpickler(PlainUnpickler):
     def __init__(
         self,
         content: bytes | memoryview,
-        aggregates: Mapping[str, UserAggregate],
+        aggregates: Mapping[str, Own],
         dictionary: Dictionary | None = None,
         buffers: list[memoryview] | None = None,
     ) -> None:
@@ -123,7 +123,7 @@ def encoded(record: object) -> bytes:
     return written.getvalue()
 
 
-def decoded(content: bytes | memoryview, aggregates: Mapping[str, UserAggregate] | None = None) -> Any:
+def decoded(content: bytes | memoryview, aggregates: Mapping[str, Own] | None = None) -> Any:
     """A record; `aggregates` are those of the user's own that it may name."""
     return _Unpickler(content, {} if aggregates is None else aggregates).load()
 

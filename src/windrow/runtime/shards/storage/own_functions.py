@@ -8,7 +8,7 @@ from typing import Any
 import cloudpickle
 
 from windrow.errors import CheckpointError
-from windrow.plan.user_aggregate import UserAggregate
+from windrow.plan.user_aggregate import Own, UserAggregate, UserFunction
 from windrow.runtime.shards.storage.codec import decoded, encoded
 from windrow.runtime.shards.storage.files.folder import Folder
 
@@ -23,16 +23,21 @@ class UnreadAggregates(dict[str, Any]):
         return None
 
 
-def aggregate_to_bytes(aggregate: UserAggregate) -> bytes:
-    return encoded((aggregate.declared, cloudpickle.dumps(aggregate.functions)))
+def aggregate_to_bytes(own: Own) -> bytes:
+    called = own.functions if isinstance(own, UserAggregate) else own.function
+    return encoded((own.declared, cloudpickle.dumps(called)))
 
 
-def aggregate_from_bytes(content: bytes) -> UserAggregate:
+def aggregate_from_bytes(content: bytes) -> Own:
+    """An aggregate has its class among what is declared, a scalar function has not."""
     (name, arguments, result, *declared), functions = decoded(content)
-    return UserAggregate(name, arguments, result, pickle.loads(functions), *declared)
+    called = pickle.loads(functions)
+    if len(declared) == 1:
+        return UserFunction(name, arguments, result, called, *declared)
+    return UserAggregate(name, arguments, result, called, *declared)
 
 
-def read_aggregate(folder: Folder, name: str) -> UserAggregate:
+def read_aggregate(folder: Folder, name: str) -> Own:
     """What a file holds, unless somebody else could have put it there: it would be run."""
     if folder.is_open_to_others(name):
         raise CheckpointError(
