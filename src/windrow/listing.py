@@ -15,7 +15,8 @@ from windrow.catalog import (
     WindowEntry,
 )
 from windrow.plan.aggregates import AGGREGATES
-from windrow.plan.functions import scalar_names
+from windrow.plan.functions import REWRITES, scalar_names
+from windrow.plan.functions.aggregate_rewrites import AGGREGATE_REWRITES
 
 Listing: TypeAlias = tuple[tuple[str, ...], Sequence[tuple[str, ...]]]
 
@@ -48,7 +49,9 @@ def _show_queries(catalog: Catalog, remarks: Mapping[str, str]) -> Listing:
 def _show_functions(catalog: Catalog, remarks: Mapping[str, str]) -> Listing:
     own = [(name, "aggregate, yours") for name in catalog.aggregates]
     own += [(name, "scalar, yours") for name in catalog.functions]
-    rows = [*((name, "aggregate") for name in AGGREGATES), *own, *((name, "scalar") for name in scalar_names())]
+    aggregates = [(name, "aggregate") for name in (*AGGREGATES, *AGGREGATE_REWRITES)]
+    scalars = [(name, "scalar") for name in dict.fromkeys((*scalar_names(), *REWRITES))]
+    rows = [*aggregates, *own, *scalars]
     return ("function", "kind"), rows
 
 
