@@ -6,13 +6,22 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
-from windrow.catalog import ColumnDefinition, Connector, Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
+from windrow.catalog import (
+    ColumnDefinition,
+    Connector,
+    Entry,
+    QueryEntry,
+    StreamEntry,
+    TableEntry,
+    ViewEntry,
+    WindowEntry,
+)
 from windrow.catalog.entries import EXACT
 from windrow.masking import is_secret, masked
 from windrow.plan.expressions import Literal, Value
 from windrow.plan.printer import identifier, literal_text
 from windrow.types import BIGINT, BOOLEAN, DOUBLE, NULL, STRING, decimal
-from windrow.units import MAX_DURATION, format_duration
+from windrow.units import MAX_DURATION, format_duration, format_timestamp
 
 
 def create_text(entry: Entry) -> str:
@@ -66,16 +75,28 @@ def _window(entry: WindowEntry) -> str:
     return f"CREATE WINDOW {identifier(entry.name)} AS {entry.text}"
 
 
+def _view(entry: ViewEntry) -> str:
+    return f"CREATE VIEW {identifier(entry.name)} AS {entry.text}"
+
+
 def _query(entry: QueryEntry) -> str:
     refresh = "" if entry.refresh == EXACT else f" REFRESH {entry.refresh.upper()}"
     sink = "" if entry.sink is None else f" INTO {_connector(entry.sink)}"
-    return f"CREATE QUERY {identifier(entry.name)} AS {entry.text}{refresh}{sink}"
+    return f"CREATE QUERY {identifier(entry.name)} AS {entry.text}{refresh}{sink}{_life(entry)}"
+
+
+def _life(entry: QueryEntry) -> str:
+    starting = " STARTING NOW" if entry.starting_now else ""
+    if entry.until is not None:
+        return f"{starting} UNTIL TIMESTAMP '{format_timestamp(entry.until)}'"
+    return starting if entry.lasting is None else f"{starting} FOR {format_duration(entry.lasting)}"
 
 
 _TEXTS: dict[type[Any], Callable[[Any], str]] = {
     StreamEntry: _stream,
     TableEntry: _table,
     WindowEntry: _window,
+    ViewEntry: _view,
     QueryEntry: _query,
 }
 

@@ -12,6 +12,7 @@ from windrow.catalog import (
     QueryEntry,
     StreamEntry,
     TableEntry,
+    ViewEntry,
     WindowEntry,
 )
 from windrow.plan.aggregates import AGGREGATES
@@ -41,9 +42,17 @@ def _show_windows(catalog: Catalog, remarks: Mapping[str, str]) -> Listing:
     return ("window", "text"), [(window.name, window.text) for window in catalog.entries(WindowEntry)]
 
 
-def _show_queries(catalog: Catalog, remarks: Mapping[str, str]) -> Listing:
-    rows = [(q.name, q.refresh, q.text, remarks.get(q.name.lower(), "")) for q in catalog.entries(QueryEntry)]
-    return ("query", "refresh", "text", "set aside"), rows
+def _show_views(catalog: Catalog, remarks: Mapping[str, str]) -> Listing:
+    return ("view", "text"), [(view.name, view.text) for view in catalog.entries(ViewEntry)]
+
+
+def _show_queries(catalog: Catalog, remarks: Mapping[str, str], complete: Mapping[str, str]) -> Listing:
+    """Since when queries are complete is said of those that came later than rows."""
+    rows = [
+        (q.name, q.refresh, q.text, complete.get(q.name.lower(), ""), remarks.get(q.name.lower(), ""))
+        for q in catalog.entries(QueryEntry)
+    ]
+    return ("query", "refresh", "text", "complete from", "set aside"), rows
 
 
 def _show_functions(catalog: Catalog, remarks: Mapping[str, str]) -> Listing:
@@ -64,17 +73,22 @@ _SHOWN: dict[str, Callable[[Catalog, Mapping[str, str]], Listing]] = {
     "streams": _show_streams,
     "tables": _show_tables,
     "windows": _show_windows,
-    "queries": _show_queries,
+    "views": _show_views,
     "functions": _show_functions,
     "settings": _show_settings,
 }
 
 
-def listing(what: str, catalog: Catalog, remarks: Mapping[str, str]) -> Listing:
+def listing(
+    what: str, catalog: Catalog, remarks: Mapping[str, str], complete: Mapping[str, str] | None = None
+) -> Listing:
     """What SHOW gives: the names of columns, and rows.
 
     `remarks` of a runtime are by names in lower case: who waits for a stream, why a query is set aside.
+    `complete`, by the same names, says since when queries are that came later.
     """
+    if what == "queries":
+        return _show_queries(catalog, remarks, complete or {})
     return _SHOWN[what](catalog, remarks)
 
 
@@ -84,7 +98,7 @@ def description(entry: Entry) -> Listing:
 
 
 def _columns_of(entry: Entry) -> Iterator[tuple[str, str, str]]:
-    if isinstance(entry, WindowEntry | QueryEntry):
+    if isinstance(entry, WindowEntry | ViewEntry | QueryEntry):
         assert entry.plan is not None, f"{entry.name} has not been bound"
         yield from ((field.name, str(field.type), "") for field in entry.plan.schema)
         return

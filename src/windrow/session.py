@@ -11,13 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.catalog import (
-    Catalog,
-    ColumnDefinition,
-    Connector,
-    QueryEntry,
-    WindowEntry,
-)
+from windrow.catalog import Catalog, ColumnDefinition, Connector, QueryEntry, ViewEntry, WindowEntry
 from windrow.catalog.own_functions import own_of, with_a_free_name
 from windrow.cql import (
     NONE,
@@ -43,6 +37,7 @@ from windrow.errors import AggregateError, CatalogError, WindrowError
 from windrow.listing import description, listing
 from windrow.optimizer import REQUIRED, Optimized, optimize
 from windrow.plan.aggregate_class import AggregateClass
+from windrow.plan.coverage import coverage_lines
 from windrow.plan.explain import Alternative, Distribution, Explanation, explain, json_text, picture_text, tree_text
 from windrow.plan.nodes import Node
 from windrow.plan.printer import query_text
@@ -125,6 +120,7 @@ class Session:
         self._on_register = on_register
         self.remarks: Callable[[], Mapping[str, str]] = dict  # by a runtime, for SHOW: by names in lower case
         self.started: Callable[[], Mapping[str, RunningQueryPlan]] = partial(_planned_together, self)
+        self.completeness: Callable[[], Mapping[str, str]] = dict  # since when queries are complete, in the same way
         for aggregate in aggregates:
             self._know(with_a_free_name(aggregate))
         self._bind_stored()
@@ -202,7 +198,8 @@ class Session:
 
     def _bind_stored(self) -> None:
         """Windows and queries come from the folder as text; bind them in the order they were created."""
-        stored: list[WindowEntry | QueryEntry] = [*self.catalog.entries(WindowEntry), *self.catalog.entries(QueryEntry)]
+        named = (entry for entry in self.catalog.everything() if isinstance(entry, WindowEntry | ViewEntry))
+        stored: list[WindowEntry | ViewEntry | QueryEntry] = [*named, *self.catalog.entries(QueryEntry)]
         for entry in stored:
             try:
                 plan = compile_query(entry.text, self.catalog)
@@ -237,7 +234,7 @@ class Session:
         if statement.what == "sharing":
             shared = tuple(sharing_rows(self.started()))
             return Result(statement, f"shared parts: {len(shared)}", SHARING, shared)
-        columns, rows = listing(statement.what, self.catalog, self.remarks())
+        columns, rows = listing(statement.what, self.catalog, self.remarks(), self.completeness())
         return Result(statement, f"{statement.what}: {len(rows)}", columns, tuple(rows))
 
     def _describe(self, statement: Describe) -> Result:
@@ -257,7 +254,7 @@ class Session:
         query = self._running(key) or _prepared(self, [self.starting(key, bound)])[key]
         plan, settings = query.plans[key], self._created.get(key) or _settings_of(self.catalog)
         today = self._optimize_once(bound, settings.is_optimized)
-        return explain(
+        explained = explain(
             plan,
             self.catalog.statistics,
             name,
@@ -268,6 +265,7 @@ class Session:
             query.strategy.value,
             shared_with(key, query.plans),
         )
+        return replace(explained, coverage=coverage_lines(query.coverage))
 
     def starting(self, name: str, bound: Node, start: int = BEGINNING) -> StartingQuery:
         """A query as it is when it starts, under the settings of its CREATE."""

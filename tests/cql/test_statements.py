@@ -210,8 +210,8 @@ def test_show_tables(session: Session) -> None:
 
 def test_show_windows_and_queries(session: Session) -> None:
     assert only(session, "SHOW WINDOWS").rows == (("w", "SELECT s.k, s.v FROM s [ROWS 5]"),)
-    ((name, refresh, text, aside),) = only(session, "SHOW QUERIES").rows
-    assert (name, refresh, aside) == ("q", "best effort", "")
+    ((name, refresh, text, complete, aside),) = only(session, "SHOW QUERIES").rows
+    assert (name, refresh, complete, aside) == ("q", "best effort", "", "")
     assert text.startswith("SELECT s.k, COUNT(*) AS n FROM s")
 
 

@@ -9,6 +9,7 @@ from windrow.catalog.entries import (
     QueryEntry,
     StreamEntry,
     TableEntry,
+    ViewEntry,
     WindowEntry,
     fields_of,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "QueryEntry",
     "StreamEntry",
     "TableEntry",
+    "ViewEntry",
     "WindowEntry",
     "fields_of",
     "free_name",

@@ -15,6 +15,7 @@ from windrow.catalog.entries import (
     QueryEntry,
     StreamEntry,
     TableEntry,
+    ViewEntry,
     WindowEntry,
 )
 from windrow.catalog.journal import Journal, Record
@@ -23,7 +24,7 @@ from windrow.catalog.statistics import MeasuredStatistics
 from windrow.errors import CatalogError, WindrowError
 from windrow.plan.user_aggregate import UserAggregate, UserFunction
 
-Kind = TypeVar("Kind", StreamEntry, TableEntry, WindowEntry, QueryEntry)
+Kind = TypeVar("Kind", StreamEntry, TableEntry, WindowEntry, ViewEntry, QueryEntry)
 SourceColumns = Callable[[Connector], tuple[ColumnDefinition, ...]]
 _COMPACT_ABOVE = 1_000  # records; below that a rewrite saves nothing
 
@@ -85,7 +86,7 @@ class Catalog:
         self._put(entry)
         self._write({"put": encode(entry)})
 
-    def set_plan(self, entry: WindowEntry | QueryEntry) -> None:
+    def set_plan(self, entry: WindowEntry | ViewEntry | QueryEntry) -> None:
         """Keep the plan of an entry that came from the folder without one."""
         self._entries[entry.name.lower()] = entry
 

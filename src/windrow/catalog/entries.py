@@ -10,7 +10,7 @@ from windrow.plan.expressions import Value
 from windrow.plan.nodes import Node
 from windrow.plan.schema import Field
 from windrow.types import Type
-from windrow.units import NO_TIME, Duration
+from windrow.units import NO_TIME, Duration, Timestamp
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,20 @@ class TableEntry:
 
 @dataclass(frozen=True)
 class WindowEntry:
-    """A named query that others read; its plan is bound from its text, and not stored."""
+    """A declared window: rows of a stream that are kept, and that others read; its plan is bound from its text."""
 
     kind: ClassVar[str] = "window"
+    name: str
+    text: str
+    uses: tuple[str, ...] = ()
+    plan: Node | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class ViewEntry:
+    """A name for the text of a query, which others read; nothing is kept under it."""
+
+    kind: ClassVar[str] = "view"
     name: str
     text: str
     uses: tuple[str, ...] = ()
@@ -121,6 +132,9 @@ class QueryEntry:
     uses: tuple[str, ...] = ()
     refresh: str = EXACT
     sink: Connector | None = None
+    starting_now: bool = False  # only rows from its creation on
+    until: Timestamp | None = None  # it is dropped when its streams have come so far
+    lasting: Duration | None = None  # or so long after it began
     plan: Node | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -134,8 +148,8 @@ class QueryEntry:
         return tuple(self.plan.schema)
 
 
-Entry = StreamEntry | TableEntry | WindowEntry | QueryEntry
-KINDS: dict[str, type[Entry]] = {of.kind: of for of in (StreamEntry, TableEntry, WindowEntry, QueryEntry)}
+Entry = StreamEntry | TableEntry | WindowEntry | ViewEntry | QueryEntry
+KINDS: dict[str, type[Entry]] = {of.kind: of for of in (StreamEntry, TableEntry, WindowEntry, ViewEntry, QueryEntry)}
 
 
 def fields_of(entry: StreamEntry | TableEntry) -> tuple[Field, ...]:

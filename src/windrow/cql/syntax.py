@@ -128,10 +128,23 @@ class CreateWindow(exp.Expression):
     arg_types = {"this": True, "query": True, "if_not_exists": False}
 
 
+class CreateView(exp.Expression):
+    arg_types = {"this": True, "query": True, "if_not_exists": False}
+
+
 class CreateQuery(exp.Expression):
     """No name is written in `INSERT INTO sink(...) SELECT ...`, which is the same."""
 
-    arg_types = {"this": False, "query": True, "refresh": False, "sink": False, "if_not_exists": False}
+    arg_types = {
+        "this": False,
+        "query": True,
+        "refresh": False,
+        "sink": False,
+        "starting_now": False,
+        "until": False,
+        "lasting": False,
+        "if_not_exists": False,
+    }
 
 
 class Change(exp.Expression):

@@ -28,7 +28,7 @@ from windrow.plan.windows import (
     Unbounded,
     Window,
 )
-from windrow.units import BEGINNING, FOREVER
+from windrow.units import BEGINNING, FOREVER, format_timestamp
 
 
 class WindowCoverage(NamedTuple):
@@ -48,6 +48,20 @@ class Coverage(NamedTuple):
     def covered_from(self) -> int:
         """Since when the rows of all windows are there."""
         return max((window.covered_from for window in self.windows), default=int(BEGINNING))
+
+
+def time_text(time: int) -> str:
+    """A time of coverage, for people."""
+    return "the first row" if time == BEGINNING else "never" if time == FOREVER else format_timestamp(time)
+
+
+def coverage_lines(coverage: Coverage | None) -> tuple[str, ...]:
+    """What EXPLAIN says of a query that has not had its rows from the first one on."""
+    if coverage is None or coverage.complete_from == BEGINNING:
+        return ()
+    windows = (f"{window} has its rows since {time_text(since)}" for window, since in coverage.windows)
+    complete = coverage.complete_from
+    return (*windows, "never complete" if complete == FOREVER else f"complete from {time_text(complete)}")
 
 
 @dataclass(frozen=True)

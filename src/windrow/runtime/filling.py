@@ -11,7 +11,7 @@ given for later is held back, as always.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -21,8 +21,11 @@ from windrow.batch.consolidation import past_consolidated, standing
 from windrow.operators.operator import Remembering, Remembers
 from windrow.physical.physical_node import PhysicalNode
 from windrow.plan.coverage import Covered, combined, complete_from, first_to_come, windowed
+from windrow.plan.kept_windows import Conditions, own_conditions
 from windrow.plan.nodes import Stream, Windowed
-from windrow.plan.windows import Unbounded, Window
+from windrow.plan.strategy import Strategy
+from windrow.plan.windows import Range, Unbounded, Window
+from windrow.runtime.kept_rows import FoundRows, completed
 from windrow.runtime.progress import Progress
 from windrow.runtime.stepping import no_rows
 from windrow.state.snapshot import NoState
@@ -33,17 +36,22 @@ class Filling:
     """Queries that are taken up together; `progress` is as of the last step that nodes have made.
 
     `of_source` gives what a source has at an instant, or no rows for none: the contents of tables, nothing of streams.
-    `start` is that of nodes which have rows from then on only.
+    `kept` gives rows that a declared window has for another one, under conditions. `start` is that of nodes which have
+    rows from then on only.
     """
 
     def __init__(
         self,
         progress: Progress,
         of_source: Callable[[PhysicalNode, int | None], Batch],
+        kept: Callable[[Windowed, Conditions], FoundRows | None] = lambda window, conditions: None,
+        conditions: Mapping[Windowed, Conditions] | None = None,
         start: int = BEGINNING,
     ) -> None:
         self._progress, self._of_source, self._start = progress, of_source, start
+        self._kept, self._conditions = kept, conditions or {}
         self._alive: dict[int, Batch] = {}
+        self._found: dict[int, FoundRows | None] = {}
 
     def can_attach(self, node: PhysicalNode) -> bool:
         """Whether a query can be put on a node: what runs and has to be asked can say what is alive."""
@@ -61,16 +69,17 @@ class Filling:
         if node.covered is not None:
             return self._covered_above(node)
         below = [self.fill(one) for one in node.inputs]
-        node.covered = self._covered(node, below, self._since(node))
+        covered = self._covered(node, below, self._since(node))
+        node.covered = self._without_more(node, below, covered)
         at = self._boundary(node)
         if node.operator is None or at == FOREVER:
-            return node.covered
+            return covered
         rows = [self._arriving(node, place, at) for place in range(len(node.inputs))]
         if any(map(len, rows)):
             changes = node.operator.step(node.state, rows, self._segment(node, rows, at))
             if node.operator.remembers is not Remembers.NOTHING:
                 self._alive[id(node)] = standing(changes, at)
-        return node.covered
+        return covered
 
     def alive(self, node: PhysicalNode) -> Batch:
         """What a node has given before its boundary and is alive there."""
@@ -95,9 +104,32 @@ class Filling:
         return operator.alive(node.state, below, at)
 
     def _rows_below(self, node: PhysicalNode, place: int) -> Batch:
-        """What is alive of an input; windows begin with the rows that come."""
+        """What is alive of an input; windows begin with rows that are kept, or else with those that come."""
         below = node.inputs[place]
-        return self._nothing(below) if _reads_rows(node) else self.alive(below)
+        if not _reads_rows(node):
+            return self.alive(below)
+        found = self._found_for(node)
+        return self._nothing(below) if found is None else self._through(below, found.rows)
+
+    def _through(self, node: PhysicalNode, rows: Batch) -> Batch:
+        """What becomes of rows of a stream on their way to a window."""
+        if node.operator is None:
+            return rows
+        below = [self._through(one, rows) for one in node.inputs]
+        return node.operator.step(node.state, below, Segment(BEGINNING, self._boundary(node))).sorted_by_time()
+
+    def _found_for(self, node: PhysicalNode) -> FoundRows | None:
+        """Rows that are kept for a window. A new one that remembers rows gets only what is right for all readers."""
+        if id(node) not in self._found:
+            plan = node.plan
+            known = isinstance(plan, Windowed) and self._start == BEGINNING != self._boundary(node) != FOREVER
+            found = None
+            if known and isinstance(plan, Windowed):
+                own = own_conditions(plan)
+                needed = own if node.covered is None and _has_memory(node) else self._conditions.get(plan, own)
+                found = self._kept(plan, needed)
+            self._found[id(node)] = found
+        return self._found[id(node)]
 
     def _arriving(self, node: PhysicalNode, place: int, at: int) -> Batch:
         """What a new node gets of an input; what is later than its boundary is held back."""
@@ -145,14 +177,28 @@ class Filling:
         since = self._since(node)
         if _reads_rows(node) and isinstance(node.plan, Windowed):
             since = max(node.covered.windows[node.plan], first_to_come(node.plan.window, since))
+            if self._found_for(node) is None and since == node.covered.windows[node.plan]:
+                return node.covered
         return self._covered(node, [self._covered_above(below) for below in node.inputs], since)
 
     def _covered(self, node: PhysicalNode, below: list[Covered], since: int) -> Covered:
         if node.operator is None and isinstance(node.plan, Stream):
             return Covered({node.plan: since}, complete_from(_WHOLE, since))
-        if isinstance(node.plan, Windowed) and _reads_rows(node):
+        if not isinstance(node.plan, Windowed) or not _reads_rows(node):
+            return combined(below)
+        found = self._found_for(node)
+        if found is None:
             return windowed(node.plan, combined(below), since)
-        return combined(below)
+        count = len(self._rows_below(node, 0))
+        return Covered(
+            {node.plan: found.covered_from}, completed(node.plan, found.covered_from, self._boundary(node), count)
+        )
+
+    def _without_more(self, node: PhysicalNode, below: list[Covered], covered: Covered) -> Covered:
+        """For who comes later: rows that were found under the conditions of one query are not all rows of a window."""
+        if not _reads_rows(node) or not isinstance(node.plan, Windowed) or _has_memory(node):
+            return covered
+        return windowed(node.plan, combined(below), self._since(node))
 
 
 _WHOLE = Window(Unbounded())
@@ -168,3 +214,10 @@ def _keeps_window(node: PhysicalNode) -> bool:
     if not isinstance(node.plan, Windowed) or _reads_rows(node) or isinstance(node.state, NoState):
         return False
     return not node.plan.window.is_open
+
+
+def _has_memory(node: PhysicalNode) -> bool:
+    """Whether rows stay with the operators of a window: those that wait, and all when they are counted or told."""
+    assert isinstance(node.plan, Windowed), node
+    window = node.plan.window
+    return node.lowered_for == Strategy.NT.value or window.slide is not None or not isinstance(window.extent, Range)

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 from windrow.catalog import Connector
 from windrow.plan.analysis.keys import chosen_key
 from windrow.plan.analysis.rates import Statistics
+from windrow.plan.coverage import Coverage
 from windrow.plan.nodes import Node
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.plan.strategy import Strategy
@@ -76,6 +77,7 @@ class PreparedQuery(NamedTuple):
     plans: Mapping[str, Node]
     optimized: Node
     strategy: Strategy
+    coverage: Coverage | None = None  # of one that has been taken up
 
 
 def upsert_key(sink: Connector | None, plan: Node) -> tuple[str, ...] | None:

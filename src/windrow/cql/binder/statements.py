@@ -12,6 +12,7 @@ from windrow.catalog import (
     QueryEntry,
     StreamEntry,
     TableEntry,
+    ViewEntry,
     WindowEntry,
     free_name,
 )
@@ -48,6 +49,7 @@ from windrow.plan.analysis.join_lookups import form_of
 from windrow.plan.analysis.lookups import Refusal
 from windrow.plan.analysis.refreshes import slides_below
 from windrow.plan.expressions import Literal, Value
+from windrow.plan.kept_windows import kept_window
 from windrow.plan.nodes import Node, Stream
 from windrow.plan.printer import query_text
 from windrow.types import INTERVAL, TIMESTAMP
@@ -183,7 +185,18 @@ def _create_window(tree: exp.Expr, catalog: Catalog) -> Statement:
     check_free(tree.this, catalog)
     binder = QueryBinder(catalog)
     plan = binder.bind(tree.args["query"])
+    if kept_window(plan) is None:
+        hint = "write CREATE VIEW for a name of this text, under which nothing is kept"
+        message = "a window keeps rows of one stream [RANGE ...] or [ROWS ...], selected and projected; this is more"
+        raise CqlMeaningError(message, span_of(tree.this), hint)
     return Create(WindowEntry(tree.this.name, query_text(plan), _uses(binder), plan))
+
+
+def _create_view(tree: exp.Expr, catalog: Catalog) -> Statement:
+    check_free(tree.this, catalog)
+    binder = QueryBinder(catalog)
+    plan = binder.bind(tree.args["query"])
+    return Create(ViewEntry(tree.this.name, query_text(plan), _uses(binder), plan))
 
 
 def _create_query(tree: exp.Expr, catalog: Catalog) -> Statement:
@@ -202,7 +215,18 @@ def _create_query(tree: exp.Expr, catalog: Catalog) -> Statement:
         raise CqlMeaningError("REFRESH BEST EFFORT needs refreshes", span_of(tree.this), hint)
     if refresh == ON_LOOKUP:
         _check_lookup(tree, plan)
-    return Create(QueryEntry(tree.this.name, query_text(plan), _uses(binder), refresh, connector, plan))
+    life = {name: tree.args.get(name) for name in ("until", "lasting")}
+    if None not in life.values():
+        raise CqlMeaningError(
+            "a query ends UNTIL a time or FOR an interval, not both", span_of(tree.this), "leave one out"
+        )
+    starting_now = bool(tree.args.get("starting_now"))
+    if refresh == ON_LOOKUP and any(value is not None for value in life.values()):
+        hint = "leave UNTIL and FOR out, and DROP QUERY it"
+        raise CqlMeaningError("a query that is looked up does not end by itself", span_of(tree.this), hint)
+    return Create(
+        QueryEntry(tree.this.name, query_text(plan), _uses(binder), refresh, connector, starting_now, **life, plan=plan)
+    )
 
 
 def _check_lookup(tree: exp.Expr, plan: Node) -> None:
@@ -293,7 +317,7 @@ def _explain(tree: exp.Expr, catalog: Catalog) -> Statement:
     if not isinstance(tree.this, exp.Identifier):
         return Explain(None, QueryBinder(catalog).bind(tree.this), form)
     entry = find(tree.this, catalog)
-    if not isinstance(entry, QueryEntry | WindowEntry):
+    if not isinstance(entry, QueryEntry | WindowEntry | ViewEntry):
         hint = f"write EXPLAIN SELECT * FROM {entry.name}"
         raise CqlMeaningError(f"{entry.name} is a {entry.kind}, not a query", span_of(tree.this), hint)
     assert entry.plan is not None, f"{entry.name} has not been bound"
@@ -323,12 +347,14 @@ _CREATING = {
     "stream": syntax.CreateStream,
     "table": syntax.CreateTable,
     "window": syntax.CreateWindow,
+    "view": syntax.CreateView,
     "query": syntax.CreateQuery,
 }
 _BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, Catalog], Statement]] = {
     syntax.CreateStream: _create_stream,
     syntax.CreateTable: _create_table,
     syntax.CreateWindow: _create_window,
+    syntax.CreateView: _create_view,
     syntax.CreateQuery: _create_query,
     syntax.Change: bind_table_change,
     syntax.InsertQuery: bind_insert_answer,

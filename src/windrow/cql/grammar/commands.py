@@ -10,8 +10,8 @@ from windrow.cql.grammar.words import NAME_TOKENS
 from windrow.cql.syntax import DropSyntax, ExplainSyntax, ResumeSyntax, SetSyntax, ShowCreate, ShowSyntax
 from windrow.errors import nearest
 
-KINDS = ("STREAM", "TABLE", "WINDOW", "QUERY")
-PLURALS = ("STREAMS", "TABLES", "WINDOWS", "QUERIES", "FUNCTIONS", "SETTINGS", "SHARING")
+KINDS = ("STREAM", "TABLE", "WINDOW", "VIEW", "QUERY")
+PLURALS = ("STREAMS", "TABLES", "WINDOWS", "VIEWS", "QUERIES", "FUNCTIONS", "SETTINGS", "SHARING")
 FORMS = ("TREE", "JSON", "PICTURE")
 
 

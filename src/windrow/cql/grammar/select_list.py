@@ -15,6 +15,7 @@ from windrow.plan.printer import RESERVED
 Tree = TypeVar("Tree", bound=exp.Expr)
 
 # Clauses of SQL that CQL does not have, and what to write instead; they are no names of columns.
+AFTER_QUERY = ("INTO", "REFRESH", "STARTING", "UNTIL", "FOR")  # of CREATE QUERY
 NOT_OURS = {
     "QUALIFY": "filter in an outer query",
     "WINDOW": "windows stand after the streams in FROM: s [RANGE 10 MINUTES]",
@@ -66,4 +67,4 @@ class SelectListGrammar(TableFunctionGrammar):
         if token.token_type == TokenType.IDENTIFIER:
             return True
         word = token.text.upper()
-        return word not in RESERVED and word not in NOT_OURS and word not in ("INTO", "REFRESH")
+        return word not in RESERVED and word not in NOT_OURS and word not in AFTER_QUERY

@@ -15,6 +15,7 @@ from windrow.cql.syntax import (
     CreateQuery,
     CreateStream,
     CreateTable,
+    CreateView,
     CreateWindow,
     DescribeSyntax,
     PunctuationSyntax,
@@ -98,6 +99,10 @@ class StatementGrammar(CommandGrammar):
             name = self.name("the window")
             self.expect("AS", "the name of the window", "CREATE WINDOW name AS SELECT ...")
             return CreateWindow(this=name, query=self.query())
+        if self.word("VIEW"):
+            name = self.name("the view")
+            self.expect("AS", "the name of the view", "CREATE VIEW name AS SELECT ...")
+            return CreateView(this=name, query=self.query())
         if self.word("QUERY") or self.word("MATERIALIZED", "VIEW"):
             return self._create_query()
         hint = f"write CREATE with one of {', '.join(KINDS)}"
@@ -236,8 +241,16 @@ class StatementGrammar(CommandGrammar):
                 self._once(node, "refresh", self._refresh(), word)
             elif self._match(TokenType.INTO):
                 self._once(node, "sink", self.connector("a sink"), word)
+            elif self.word("STARTING"):
+                self.expect("NOW", "STARTING", "STARTING NOW")
+                self._once(node, "starting_now", True, word)
+            elif self.word("UNTIL"):
+                self._once(node, "until", self.timestamp("a time"), word)
+            elif self.word("FOR"):
+                self._once(node, "lasting", self._pause("FOR", "write how long the query is to run"), word)
             else:
-                self.fail(f"{self.present} cannot stand after the query", "after the query come REFRESH and INTO")
+                hint = "after the query come REFRESH, INTO, STARTING NOW, and UNTIL a time or FOR an interval"
+                self.fail(f"{self.present} cannot stand after the query", hint)
         return node
 
     def _refresh(self) -> str:

@@ -24,6 +24,7 @@ def as_object(explanation: Explanation) -> Json:
         "view": _entry(explanation.view),
         **({} if explanation.shards is None else {"shards": explanation.shards, "sources": list(explanation.sources)}),
         **({"shared": list(explanation.shared)} if explanation.shared else {}),
+        **({"coverage": list(explanation.coverage)} if explanation.coverage else {}),
         "plan": _node(explanation.plan, explanation.shards is not None),
         "alternatives": [_alternative(alternative) for alternative in explanation.alternatives],
     }

@@ -68,6 +68,7 @@ class Explanation:
     sources: tuple[str, ...] = ()  # how its streams are read there, and why so
     strategy: str = "upa"  # the structures are those of `upa`
     shared: tuple[str, ...] = ()  # what it has in common with others that run
+    coverage: tuple[str, ...] = ()  # since when its windows have their rows, unless from the first one on
 
     @property
     def read_there(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ def tree_text(explanation: Explanation) -> str:
 
 def remarks(explanation: Explanation) -> list[str]:
     """What a reader should know besides: state without bound, sizes that rest on assumptions."""
-    found = [*spread_lines(explanation), *explanation.shared, *strategy_lines(explanation)]
+    found = [*spread_lines(explanation), *explanation.shared, *explanation.coverage, *strategy_lines(explanation)]
     found += [f"grows for ever: {what}; give its input a window" for what in explanation.grows]
     if explanation.plan.estimate.assumed:
         found.append("sizes assume 1,000 rows/s and 100 values a column where nothing was measured")

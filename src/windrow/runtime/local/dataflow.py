@@ -14,6 +14,7 @@ from windrow.batch import Batch, Dictionary
 from windrow.physical.lower import Lowering
 from windrow.physical.physical_node import PhysicalNode
 from windrow.plan.coverage import Coverage
+from windrow.plan.kept_windows import conditions_of
 from windrow.plan.nodes import Node
 from windrow.plan.strategy import Strategy
 from windrow.runtime.filling import Filling
@@ -44,15 +45,21 @@ class Dataflow:
     def take_up(self, name: str, plan: Node, created: int, strategy: Strategy, now: SourcesNow) -> TakenUp:
         """A query on what runs; where that cannot say what is alive, on operators of its own from its creation on."""
         root = self._lowering(BEGINNING, strategy).lower(plan)
-        filling = Filling(now.progress, now.of_source)
+        filling = Filling(now.progress, now.of_source, now.kept_rows, conditions_of(plan))
         if filling.can_attach(root):
             self._keep(name, plan, root, BEGINNING, strategy)
-        else:
-            self._lowering(BEGINNING, strategy).forget(node for node in _nodes(root) if not self._readers[id(node)])
-            self.add(name, plan, created, strategy)
-            root, filling = self.roots[name], Filling(now.progress, now.of_source, created)
-        covered = filling.fill(root)
-        return TakenUp(filling.alive(root), covered.coverage())
+            covered = filling.fill(root)
+            return TakenUp(filling.alive(root), covered.coverage())
+        self._lowering(BEGINNING, strategy).forget(node for node in _nodes(root) if not self._readers[id(node)])
+        self._tidy(BEGINNING)
+        return self.take_up_alone(name, plan, created, strategy, now)
+
+    def take_up_alone(self, name: str, plan: Node, created: int, strategy: Strategy, now: SourcesNow) -> TakenUp:
+        """A query on operators that have rows from its creation on, shared with those that were created then."""
+        self.add(name, plan, created, strategy)
+        filling = Filling(now.progress, now.of_source, start=created)
+        covered = filling.fill(self.roots[name])
+        return TakenUp(filling.alive(self.roots[name]), covered.coverage())
 
     def add(self, name: str, plan: Node, start: int, strategy: Strategy) -> None:
         """A query on operators that have rows from a time on."""
@@ -85,9 +92,15 @@ class Dataflow:
         for node in gone:
             del self._readers[id(node)]
         self._lowerings[start, strategy].forget(gone)
-        for key in ((start, Strategy.NT), (start, strategy)):  # NT lowers some parts as UPA does
-            if key in self._lowerings and not len(self._lowerings[key]):
-                del self._lowerings[key]
+        self._tidy(start)
+
+    def _tidy(self, start: int) -> None:
+        """Forget lowerings that know nothing; NT lowers some parts as UPA does."""
+        for strategy in (Strategy.NT, Strategy.UPA, Strategy.DIRECT):
+            lowering = self._lowerings.get((start, strategy))
+            is_used = strategy is Strategy.UPA and (start, Strategy.NT) in self._lowerings
+            if lowering is not None and not len(lowering) and not is_used:
+                del self._lowerings[start, strategy]
 
     def _lowering(self, start: int, strategy: Strategy) -> Lowering:
         if (start, strategy) not in self._lowerings:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.batch import Dictionary
-from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry
+from windrow.catalog import Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
 from windrow.catalog.own_functions import failure_counts
 from windrow.clock import Clock, SystemClock, monotonic
 from windrow.cql import NONE, Alter, Create, Drop, ResumeQuery, TableChange
@@ -101,9 +101,16 @@ class LocalEngine(Engine):
 
     def _read_and_advance(self) -> bool:
         with self._inputs.lock:
+            self._drop_those_that_are_over()
             has_read = self._inputs.read(self._running.streams_to_read())
             self._running.advance()
             return has_read or self._inputs.has_more(self._running.streams_to_read())
+
+    def _drop_those_that_are_over(self) -> None:
+        """After what they have emitted was handed over."""
+        for name in self._running.over():
+            self._apply(self.session.apply(Drop("query", name)))
+            self.session.catalog.sync()
 
     def run(self, poll: Callable[[], object] | None = None, follow: bool = False) -> None:
         """Until all sources have ended; with `follow` it waits for more files. `poll` is called meanwhile."""
@@ -147,8 +154,9 @@ class LocalEngine(Engine):
         return {
             **self._inputs.status(self._running.engine_progress()),
             "queries": sorted(self._running.by_name),
+            "complete_from": self.session.completeness(),
             "aggregates": failure_counts(self.session.catalog),
-            "state_rows": self._dataflow.state_rows(),
+            "state_rows": self._dataflow.state_rows() + len(self._inputs.kept),
             "failing": as_mappings(self.health()),
         }
 
@@ -161,7 +169,8 @@ class LocalEngine(Engine):
         try:
             self._running.deliver(now=True)
         finally:
-            self._running.close_feeds()
+            for feeder in self._running.feeders():
+                feeder.close()
             for lost in self.health():
                 LOG.warning("closed while the %s of %s fails: %s", lost.what, lost.name, lost.message)
             self.session.close()
@@ -198,6 +207,8 @@ class LocalEngine(Engine):
             self._inputs.open_stream(entry)
         elif isinstance(entry, TableEntry):
             self._inputs.tables.open(entry)
+        elif isinstance(entry, WindowEntry):
+            self._inputs.open_window(entry)
         elif isinstance(entry, QueryEntry):
             self._running.start(entry)
 

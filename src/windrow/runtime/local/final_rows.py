@@ -9,8 +9,11 @@ import numpy as np
 
 from windrow.batch import Batch, Dictionary, Segment, empty
 from windrow.physical.physical_node import PhysicalNode, source_types
-from windrow.plan.nodes import Table
+from windrow.plan.analysis.relations import streams_of
+from windrow.plan.kept_windows import Conditions
+from windrow.plan.nodes import Table, Windowed
 from windrow.runtime.advance import Advance
+from windrow.runtime.kept_rows import FoundRows, KeptWindows
 from windrow.runtime.local.local_tables import LocalTables
 from windrow.runtime.progress import Progress
 from windrow.units import BEGINNING
@@ -37,7 +40,16 @@ class SourcesNow(NamedTuple):
 
     progress: Progress
     tables: LocalTables
+    kept: KeptWindows
     dictionary: Dictionary
+
+    def kept_rows(self, plan: Windowed, conditions: Conditions) -> FoundRows | None:
+        """What a declared window has for another one."""
+        kept = self.kept.covering(plan, conditions)
+        if kept is None:
+            return None
+        streams = streams_of(plan)
+        return kept.found(plan, self.progress.watermark_of(streams), self.progress.first_of(streams))
 
     def of_source(self, source: PhysicalNode, at: int | None) -> Batch:
         """What a source has at an instant: tables their contents, streams no rows; none at all without an instant."""

@@ -14,13 +14,15 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary
-from windrow.catalog import Catalog, StreamEntry
+from windrow.catalog import Catalog, StreamEntry, WindowEntry
 from windrow.clock import Clock
 from windrow.errors import WindrowError
 from windrow.physical.closings import closings_of
+from windrow.plan.kept_windows import kept_window
 from windrow.runtime.advance import advance
 from windrow.runtime.engine import has_ended, rejected_rows
 from windrow.runtime.intake import Intake
+from windrow.runtime.kept_rows import KeptWindows
 from windrow.runtime.local.final_rows import FinalRows
 from windrow.runtime.local.local_sources import LocalSources
 from windrow.runtime.local.local_tables import LocalTables
@@ -47,6 +49,7 @@ class Inputs:
         self.reports = StreamReports(clock)
         self._intakes: dict[str, Intake] = {}
         self.tables = LocalTables(dictionary)
+        self.kept = KeptWindows(dictionary)
         self.feeds = SideFeeds(catalog, clock)
         self.reports.missed = self.feeds.warnings
 
@@ -57,17 +60,26 @@ class Inputs:
         self._follow_streams()
         self.sources.open(entry)
 
+    def open_window(self, entry: WindowEntry) -> None:
+        """A declared window, if its text is of the kind that keeps rows: from now on, or as far as others have them."""
+        assert entry.plan is not None, entry
+        window = kept_window(entry.plan)
+        if window is not None:
+            stream = frozenset((window.stream.name.lower(),))
+            self.kept.add(entry.name.lower(), window, self.progress.start_after(stream))
+
     def alter(self, entry: StreamEntry) -> None:
         """Something else is declared of a stream from now on."""
         self._intakes[entry.name.lower()].stream = entry
         self._follow_streams()
 
     def remove(self, name: str) -> None:
-        """A stream or a table, if there is one of this name."""
+        """A stream, a table or a declared window, if there is one of this name."""
         self._intakes.pop(name, None)
         self.feeds.remove(name)
         self.sources.remove(name)
         self.tables.remove(name)
+        self.kept.remove(name)
         self.reports.forget(name)
         self._follow_streams()
 

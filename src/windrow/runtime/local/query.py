@@ -18,6 +18,7 @@ from windrow.runtime.health import Failing
 from windrow.runtime.local.dataflow import TakenUp
 from windrow.runtime.local.first_answer import FirstAnswer
 from windrow.runtime.local.inputs import Inputs
+from windrow.runtime.local.query_life import QueryLife
 from windrow.runtime.local.queued_feed import QueuedFeed, Wait
 from windrow.runtime.modes import Mode, default_mode, rows_in_mode
 from windrow.runtime.outputs.differences import AnswerAt, difference
@@ -62,6 +63,7 @@ class LocalQuery(Query):
         self._pieces = 0
         self._until: int | None = None  # answers before it stand, when it is set aside
         self._first: FirstAnswer | None = None  # until its own time comes
+        self.life = QueryLife()
 
     def begin(self, taken_up: TakenUp) -> None:
         """It is taken up, with the answer as of its creation."""
@@ -124,6 +126,11 @@ class LocalQuery(Query):
         """What the dataflow gave in a segment."""
         if self._first is not None:
             changes, self._first = self._first.with_later([changes]), None
+        ends_at = self.life.end(self._inputs.progress, self._reader)
+        if segment.begin >= ends_at:
+            return
+        if segment.end > ends_at:
+            changes, segment = changes.take(changes.ts < ends_at), segment._replace(end=ends_at)
         self._view.add(changes)
         if len(changes):
             self._remember(changes)

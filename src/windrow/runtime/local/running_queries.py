@@ -17,6 +17,7 @@ from windrow.runtime.local.final_rows import FinalRows, SourcesNow
 from windrow.runtime.local.inputs import Inputs
 from windrow.runtime.local.lookups import Lookups
 from windrow.runtime.local.query import LocalQuery
+from windrow.runtime.local.query_life import QueryLife
 from windrow.runtime.local.queued_feed import Wait
 from windrow.runtime.local.starts import Starts
 from windrow.runtime.lookups.answering import LookedUp, answer_at, newest_answer
@@ -32,7 +33,7 @@ from windrow.runtime.streams.stream_reports import EngineProgress
 from windrow.session import Session
 from windrow.sharing.lookups import covered
 from windrow.sharing.starting import PreparedQuery, StartingQuery
-from windrow.units import BEGINNING
+from windrow.units import BEGINNING, FOREVER
 
 MOST_CHANGES, FEWEST_CHANGES = 1_000_000, 1_000  # of a query, for looking at afterwards
 CHANGES_OF_ALL = 10_000_000  # queries
@@ -48,6 +49,7 @@ class RunningQueries:
         self._starts = Starts(session, dataflow, self._lookups, inputs.dictionary)
         self.started = self._starts.started
         self._statistics = StreamStatistics(session.catalog)
+        session.completeness = self._starts.completeness
 
     def start(self, entry: QueryEntry) -> None:
         """With the next segment."""
@@ -60,6 +62,7 @@ class RunningQueries:
             self.by_name[starting.name] = LookupQuery(entry.name, plan, watermark, *answers, explain)
             return
         query = LocalQuery(self._inputs, self.changelog_limit, entry.name, plan, reader, explain)
+        query.life = QueryLife(entry.until, entry.lasting)
         self.by_name[starting.name] = query
         if entry.sink is not None and entry.sink.name != "memory":
             receiver = receiver_of(entry.sink, "sink", entry.name)
@@ -67,7 +70,8 @@ class RunningQueries:
 
     def _begin(self, entry: QueryEntry, plan: Node) -> tuple[StartingQuery, Reader]:
         start = self._inputs.progress.start_after(streams_of(plan))
-        identity = start if entry.is_on_lookup else BEGINNING  # what is told is shared whenever queries come
+        has_own_start = entry.is_on_lookup or entry.starting_now
+        identity = start if has_own_start else BEGINNING  # what is told is shared whenever queries come
         starting = self._session.starting(entry.name.lower(), plan, identity)
         reader = reader_of(starting.optimized, start)
         self._starts.add(starting)
@@ -110,9 +114,17 @@ class RunningQueries:
         if isinstance(running, LocalQuery):
             running.resume(reader)
 
+    def over(self) -> list[str]:
+        """The queries whose streams have come to their end, by UNTIL or FOR; those that others read stay."""
+        progress, users = self._inputs.progress, self._session.catalog.users
+        told = [(name, self.by_name[name], reader) for name, reader in self._readers.items() if not users(name)]
+        ends = [(name, q.life.end(progress, reader), q) for name, q, reader in told if isinstance(q, LocalQuery)]
+        return [name for name, end, query in ends if end != FOREVER and query.watermark >= end]
+
     def readers(self) -> list[Reader]:
         """The queries as time sees them; streams that none of them reads are not waited for."""
-        return list(self._readers.values())
+        kept = (Reader(frozenset((stream,)), frozenset(), BEGINNING) for stream in sorted(self._inputs.kept.streams))
+        return [*self._readers.values(), *kept]
 
     def engine_progress(self) -> EngineProgress:
         """How far everybody is."""
@@ -127,7 +139,7 @@ class RunningQueries:
         return self.used_streams() - self.engine_progress().paused_streams()
 
     def used_streams(self) -> Streams:
-        return frozenset[str]().union(*(reader.streams for reader in self.readers()))
+        return self._inputs.kept.streams.union(*(reader.streams for reader in self.readers()))
 
     def advance(self) -> None:
         """Take what has become final through the dataflow."""
@@ -144,7 +156,7 @@ class RunningQueries:
         """The queries that wait, on what runs; nothing has been stepped since `before`."""
         if not self._starts.are_waiting:
             return
-        now = SourcesNow(before, self._inputs.tables, self._inputs.dictionary)
+        now = SourcesNow(before, self._inputs.tables, self._inputs.kept, self._inputs.dictionary)
         for name, taken_up in self._starts.begin(now).items():
             query = self.by_name[name]
             assert isinstance(query, LocalQuery), query
@@ -162,6 +174,11 @@ class RunningQueries:
                     query.hold(changes) if segment is None else query.take(changes, segment)
             except Exception as error:
                 self._set_aside(name, error, query.watermark if segment is None else segment.begin)
+        for stream in self._inputs.kept.streams:
+            segment = final.moved.segment(frozenset((stream,)))
+            if segment is not None:
+                name = self._session.catalog.stream(stream).name
+                self._inputs.kept.take(name, final.rows[name], segment)
         self._inputs.tables.forget(self.readers(), self._inputs.progress)
         self._lookups.poll()
 
@@ -170,14 +187,10 @@ class RunningQueries:
         self._inputs.feeds.deliver(now, wait)
         for query in self._emitting():
             query.deliver(now, wait)
-        raise_first(self._feeders())
+        raise_first(self.feeders())
 
-    def close_feeds(self) -> None:
-        """Nobody gets anything more."""
-        for feeder in self._feeders():
-            feeder.close()
-
-    def _feeders(self) -> list[Feeder]:
+    def feeders(self) -> list[Feeder]:
+        """All that hand something over."""
         return [*self._inputs.feeds.feeders(), *(feeder for query in self._emitting() for feeder in query.feeders())]
 
     def _emitting(self) -> list[LocalQuery]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from windrow.batch import Dictionary
 from windrow.physical.lower import Lowering
 from windrow.plan.analysis.relations import streams_of
+from windrow.plan.coverage import Coverage, time_text
 from windrow.plan.nodes import Node
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.local.dataflow import Dataflow, TakenUp
@@ -15,6 +16,7 @@ from windrow.runtime.lookups.maintained import MaintainedSynopsis
 from windrow.session import Session
 from windrow.sharing.lookups import synopsis_below
 from windrow.sharing.starting import Plans, PreparedQuery, RunningQueryPlan, StartingQuery
+from windrow.units import BEGINNING
 
 
 class Starts:
@@ -23,6 +25,7 @@ class Starts:
         self._dictionary = dictionary
         self._waiting: dict[str, StartingQuery] = {}
         self._started: dict[str, StartingQuery] = {}
+        self._coverage: dict[str, Coverage] = {}
 
     def add(self, query: StartingQuery) -> None:
         """A query that takes part from the next step on; one that cannot run is refused at once."""
@@ -33,6 +36,7 @@ class Starts:
     def remove(self, name: str) -> None:
         self._waiting.pop(name, None)
         self._started.pop(name, None)
+        self._coverage.pop(name, None)
 
     def begin(self, now: SourcesNow) -> dict[str, TakenUp]:
         """What queries share is known now: they are taken up."""
@@ -45,7 +49,9 @@ class Starts:
                 self._lookups.begin(query, plan, running)
             else:
                 created = now.progress.start_after(streams_of(plan))
-                taken_up[name] = self._dataflow.take_up(name, plan, created, query.strategy, now)
+                how = self._dataflow.take_up if query.start == BEGINNING else self._dataflow.take_up_alone
+                taken_up[name] = how(name, plan, created, query.strategy, now)
+                self._coverage[name] = taken_up[name].coverage
         self._started |= self._waiting
         self._waiting.clear()
         return taken_up
@@ -95,7 +101,12 @@ class Starts:
         if query is None:
             return None
         others = {other: one.plan for other, one in self.started().items() if one.strategy is query.strategy}
-        return PreparedQuery(others, query.optimized, query.strategy)
+        return PreparedQuery(others, query.optimized, query.strategy, self._coverage.get(name))
+
+    def completeness(self) -> dict[str, str]:
+        """From when on queries are complete that came later than rows."""
+        late = {name: one.complete_from for name, one in self._coverage.items() if one.complete_from != BEGINNING}
+        return {name: time_text(complete) for name, complete in late.items()}
 
     def _as_it_runs(self, name: str) -> Node:
         return self._lookups.plan_of(name) if self._started[name].is_looked_up else self._dataflow.plans[name]

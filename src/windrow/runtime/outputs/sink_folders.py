@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.fs
 
-from windrow.catalog import Catalog, Connector, Entry, QueryEntry, StreamEntry, WindowEntry
+from windrow.catalog import Catalog, Connector, Entry, QueryEntry, StreamEntry, ViewEntry, WindowEntry
 from windrow.errors import WindrowError
 from windrow.sources.source_folder import local_path
 
@@ -61,7 +61,7 @@ def check_folders(entry: Entry, catalog: Catalog, own: str | None) -> None:
 def _taken(entry: Entry, catalog: Catalog) -> Iterator[UsedPlace]:
     """What the sources and the other sinks of an engine use; a stream's own source too."""
     for other in catalog.everything():
-        source = None if isinstance(other, QueryEntry | WindowEntry) else other.connector
+        source = None if isinstance(other, QueryEntry | WindowEntry | ViewEntry) else other.connector
         if source is not None and source.name in FILES:
             yield UsedPlace(str(source.arguments[0]), f"{other.kind} {other.name} reads")
         if other.name.lower() != entry.name.lower():

@@ -261,6 +261,10 @@ class Driver:
         if isinstance(entry, TableEntry) and entry.connector is not None:
             check_columns(at_its_place(entry.connector, self.checkpoint.folder), entry.columns)
         if isinstance(entry, QueryEntry):
+            if entry.until is not None or entry.lasting is not None:
+                raise WindrowError(
+                    "UNTIL and FOR are for queries in one process", "DROP QUERY it when its time has come"
+                )
             self.plans.plan(entry, 0, self.batches.progress)
         check_sinks(entry, self.session.catalog, self.checkpoint.place)
 

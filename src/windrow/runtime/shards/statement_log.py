@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import takewhile
 
-from windrow.catalog import Catalog, Connector, Entry, QueryEntry, StreamEntry, TableEntry, WindowEntry
+from windrow.catalog import Catalog, Connector, Entry, QueryEntry, StreamEntry, TableEntry, ViewEntry, WindowEntry
 from windrow.cql import Alter, Create, Drop, InsertAnswer, ResumeQuery, Set, Statement, TableChange, statements
 from windrow.errors import CheckpointError
 from windrow.runtime.outputs.sinks import SinkForm
@@ -245,4 +245,4 @@ def _digest(statement: Statement) -> str:
 
 
 def _as_text(entry: Entry) -> str:
-    return f": {entry.text}" if isinstance(entry, QueryEntry | WindowEntry) else ""
+    return f": {entry.text}" if isinstance(entry, QueryEntry | WindowEntry | ViewEntry) else ""
