@@ -38,17 +38,16 @@ from windrow.types import (
 
 def _field(arguments: Sequence[Expression]) -> Type:
     """Of an array of structs the array of the fields."""
-    source, name = arguments[0].type, arguments[1]
-    assert isinstance(name, Literal) and isinstance(name.value, str), name
-    if isinstance(source, ArrayType) and isinstance(source.element, StructType) and not isinstance(source, MapType):
-        return array(_field_of(source.element, name.value))
-    hint = "fields are those of STRUCT columns, and of arrays of them"
-    require(isinstance(source, StructType), f"{source} has no field {name.value}", hint)
-    assert isinstance(source, StructType), source
-    return _field_of(source, name.value)
+    source, name = arguments[0].type, str(arguments[1].value) if isinstance(arguments[1], Literal) else ""
+    if isinstance(source, ArrayType) and not isinstance(source, MapType) and isinstance(source.element, StructType):
+        return array(_field_of(source.element, name))
+    return _field_of(source, name)
 
 
-def _field_of(source: StructType, name: str) -> Type:
+def _field_of(source: Type, name: str) -> Type:
+    if not isinstance(source, StructType):
+        hint = "fields are those of STRUCT columns, and of arrays of them"
+        raise SignatureError(f"{source} has no field {name}", hint)
     found = next((of for known, of in source.fields if known == name), None)
     if found is None:
         known = [known for known, _ in source.fields]
