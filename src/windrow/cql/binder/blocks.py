@@ -11,7 +11,7 @@ from sqlglot import exp
 from windrow.catalog import Catalog
 from windrow.cql.binder.calls import Aggregates
 from windrow.cql.binder.expressions import ExpressionBinder
-from windrow.cql.binder.marks import Marks
+from windrow.cql.binder.marks import Marks, has_subquery, with_groups_below
 from windrow.cql.binder.nested_output import as_subquery, nested_outputs
 from windrow.cql.binder.output_columns import Item, named_columns, position, positions
 from windrow.cql.binder.relations import FromBinder
@@ -43,6 +43,9 @@ class BlockBinder:
             for call in nested:
                 self._check_nested(call)
             return self.bind(as_subquery(select, nested))
+        shown = [*select.expressions, *filter(None, [select.args.get("having")])]
+        if self.is_grouped(select) and has_subquery(shown, self._is_aggregate):
+            return self.bind(with_groups_below(select, self._is_aggregate))
         source = self.source(select, None)
         if not self.is_grouped(select) and not select.args.get("distinct"):
             source = replace(source, plan=with_interval_windows(source.plan))

@@ -56,7 +56,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.BitwiseRightShift: "SHIFTRIGHT",
 }
 _COMPARES = frozenset({"=", "<>", "<", "<=", ">", ">=", "IN", "IS DISTINCT FROM"})
-_MEMBERSHIP = "it stands in WHERE, or in the select list of a query without groups; else put it into FROM and join it"
+_MEMBERSHIP = "it stands in WHERE, HAVING and the select list; else put it into FROM and join it"
 _MARKED = ("SELECT", "WHERE")
 _UNKNOWN = (
     "this operator is not part of CQL",

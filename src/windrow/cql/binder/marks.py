@@ -8,15 +8,16 @@ are ordinary ones, so their patterns are derived and their printed text is read 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import exp
 
 from windrow.cql.binder.calls import Aggregates
 from windrow.cql.binder.expressions import ExpressionBinder
+from windrow.cql.binder.output_columns import position
 from windrow.cql.binder.scope import BoundSource, RelationScope, Scope
-from windrow.cql.syntax import span_of
+from windrow.cql.syntax import Relation, span_of
 from windrow.errors import CqlMeaningError, CqlTypeError
 from windrow.plan.aggregates import aggregate_call
 from windrow.plan.expressions import (
@@ -210,3 +211,70 @@ def _select(tree: exp.Expr) -> exp.Select | None:
         tree.args.get(part) is not None for part in ("limit", "with_", "output")
     )
     return tree if plain and isinstance(tree, exp.Select) else None
+
+
+_GROUPS = "_groups"
+
+
+def has_subquery(expressions: Sequence[exp.Expr], is_aggregate: Callable[[exp.Expr], bool]) -> bool:
+    """Outside the aggregates."""
+    return any(isinstance(node, exp.Query) for one in expressions for node in one.walk(prune=is_aggregate))
+
+
+def with_groups_below(select: exp.Select, is_aggregate: Callable[[exp.Expr], bool]) -> exp.Select:
+    """A query with groups and sub-queries as values: the groups in FROM, everything else over their columns."""
+    group = select.args.get("group")
+    keys = [_key(key, select) for key in group.expressions] if group else []
+    if group and group.args.get("all"):
+        keys = [_of_item(one) for one in select.expressions if not any(map(is_aggregate, one.walk()))]
+        keys = [key for key in keys if not has_subquery([key], is_aggregate)]
+    columns: dict[exp.Expr, str] = {key: f"k{number}" for number, key in enumerate(keys, 1)}
+
+    def over_groups(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Query):
+            return node
+        if node not in columns and is_aggregate(node):
+            columns[node] = f"a{len(columns) + 1}"
+        if node in columns:
+            column = exp.Column(this=exp.to_identifier(columns[node]), table=exp.to_identifier(_GROUPS))
+            return column.update_positions(node)
+        for name, below in list(node.args.items()):
+            if isinstance(below, exp.Expression):
+                node.set(name, over_groups(below))
+            elif isinstance(below, list):
+                node.set(name, [over_groups(one) if isinstance(one, exp.Expression) else one for one in below])
+        return node
+
+    outer = select.copy()
+    items = [_named(over_groups, item) for item in outer.expressions]
+    having = outer.args.get("having")
+    where = None if having is None else over_groups(having)
+    shown = [exp.Alias(this=one.copy(), alias=exp.to_identifier(name)) for one, name in columns.items()]
+    grouping = exp.Group(expressions=[key.copy() for key in keys], all=False) if keys else None
+    inner = exp.Select(expressions=shown, from_=select.args["from_"], where=select.args.get("where"), group=grouping)
+    relation = Relation(this=inner, alias=exp.to_identifier(_GROUPS))
+    distinct = select.args.get("distinct")
+    return exp.Select(expressions=items, from_=exp.From(this=relation), where=where, distinct=distinct)
+
+
+def _key(key: exp.Expr, select: exp.Select) -> exp.Expr:
+    """A key that is a number stands for a column of the select list."""
+    number = position(key)
+    if number is None or not 1 <= number <= len(select.expressions):
+        return key
+    return _of_item(select.expressions[number - 1])
+
+
+def _of_item(item: exp.Expr) -> exp.Expr:
+    found: exp.Expr = item.this if isinstance(item, exp.Alias) else item
+    return found
+
+
+def _named(over_groups: Callable[[exp.Expr], exp.Expr], item: exp.Expr) -> exp.Expr:
+    """A column keeps the name that it has without an alias."""
+    if isinstance(item, exp.Alias):
+        item.set("this", over_groups(item.this))
+        return item
+    name = item.name.lower() if isinstance(item, exp.Anonymous) else item.name if isinstance(item, exp.Column) else ""
+    value = over_groups(item)
+    return exp.Alias(this=value, alias=exp.to_identifier(name)).update_positions(value) if name else value

@@ -16,7 +16,7 @@ from windrow.cql.syntax import JoinSyntax, Relation, span_of
 from windrow.errors import CqlMeaningError, CqlNameError, CqlTypeError, nearest
 from windrow.plan.expressions import Expression, columns_of
 from windrow.plan.functions import SignatureError, call, conjunction
-from windrow.plan.nodes import Join, JoinKind, Node, Stream, Table, aliased
+from windrow.plan.nodes import Alias, Join, JoinKind, Node, Stream, Table, Windowed, aliased
 
 if TYPE_CHECKING:
     from windrow.cql.binder.queries import QueryBinder
@@ -60,7 +60,10 @@ class FromBinder:
 
     def _subquery(self, query: exp.Expr, name: str, windowed: bool) -> Node:
         """Windows below a windowed sub-query decide for themselves whether they are internal."""
-        return aliased(self._queries.nested(query, internal=self._internal and not windowed), name)
+        plan = self._queries.nested(query, internal=self._internal and not windowed)
+        shown = aliased(plan, name)
+        # A window on a window is written, and read again, with the sub-query between them.
+        return Alias(plan, name) if windowed and isinstance(shown, Windowed) else shown
 
     def _named(self, identifier: exp.Identifier, alias: str, windowed: bool) -> Node:
         common = self._queries.common(identifier.name)
