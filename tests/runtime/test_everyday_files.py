@@ -101,6 +101,7 @@ def test_columns_that_nobody_wrote_down(connect: Connect, tmp_path: Path) -> Non
         ("a.csv.gz", gzip.compress(b"at,k,v\n2026-01-01 12:00:01,a,1.5\n"), "csv('{}')"),
         ("a.json", b'{"at": "2026-01-01T12:00:01", "k": "a", "v": 1.5}\n', "json('{}')"),
     ],
+    ids=["csv", "gzip", "json"],
 )
 def test_columns_of_texts_are_those_of_a_sample(tmp_path: Path, name: str, content: bytes, source: str) -> None:
     (tmp_path / name).write_bytes(content)

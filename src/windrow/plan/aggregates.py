@@ -62,6 +62,11 @@ class AggregateEntry:
     index: IndexForm | None = None
     approximation: Approximation | None = None
 
+    @property
+    def counts(self) -> bool:
+        """Over no rows it is 0, where others are NULL."""
+        return self.result is _count
+
 
 def traits_of(call: AggregateCall) -> Traits:
     """The class of a call: of the aggregate, or over DISTINCT, which needs counters of values whatever it is."""

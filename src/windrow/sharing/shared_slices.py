@@ -82,9 +82,10 @@ def partial_for(rows: StreamRows, call: AggregateCall) -> AggregateCall:
     return aggregate_call(_KEPT[call.function], values)
 
 
+_SUM, _COUNT = "SUM", "COUNT"
 _KEPT = {
-    **dict.fromkeys(("SUM", "AVG", "APPROX_SUM"), "SUM"),
-    **dict.fromkeys(("COUNT", "APPROX_COUNT"), "COUNT"),
+    **dict.fromkeys((_SUM, "AVG", "APPROX_SUM"), _SUM),
+    **dict.fromkeys((_COUNT, "APPROX_COUNT"), _COUNT),
     **{name: name for name in ("MIN", "MAX")},
 }
 
@@ -158,8 +159,8 @@ def _made(groups: _Groups, asked: Sequence[_PeriodicGroups], known: Sequence[Sha
 def named_partials(calls: Iterable[AggregateCall]) -> tuple[NamedAggregate, ...]:
     """Each partial once, under a name that says what it is; a count that comes with a sum is not there twice."""
     wanted = set(calls)
-    sums = {call.arguments for call in wanted if call.function == "SUM"}
-    kept = [call for call in wanted if call.function != "COUNT" or call.arguments not in sums]
+    sums = {call.arguments for call in wanted if call.function == _SUM}
+    kept = [call for call in wanted if call.function != _COUNT or call.arguments not in sums]
     ordered = sorted(kept, key=lambda call: (aggregate_text(call), repr(call)))
     return tuple(NamedAggregate(aggregate_text(call), call) for call in ordered)
 
@@ -172,7 +173,7 @@ def _columns_for(node: SharedSlices, partial: AggregateCall) -> tuple[ColumnRefe
     """The columns of a partial result; None where slices do not have it."""
     contents = slice_columns(node.aggregates)
     for named, places in zip(node.aggregates, contents.places, strict=True):
-        is_counted = partial.function == "COUNT" and named.call.function == "SUM"
+        is_counted = partial.function == _COUNT and named.call.function == _SUM
         if named.call == partial or (is_counted and named.call.arguments == partial.arguments):
             fields = [contents.fields[place] for place in (places[-1:] if is_counted else places)]
             return tuple(ColumnReference(field.name, field.type) for field in fields)

@@ -19,7 +19,7 @@ from windrow.cql.binder.output_columns import position
 from windrow.cql.binder.scope import BoundSource, RelationScope, Scope
 from windrow.cql.syntax import Relation, span_of
 from windrow.errors import CqlMeaningError, CqlTypeError
-from windrow.plan.aggregates import aggregate_call
+from windrow.plan.aggregates import aggregate_call, built_in
 from windrow.plan.expressions import (
     Call,
     Case,
@@ -184,8 +184,8 @@ class Marks:
 
 
 def _of_no_rows(named: NamedAggregate, column: ColumnReference) -> Expression:
-    counts = named.call.function == "COUNT"
-    return call("COALESCE", column, _ZERO) if counts else column
+    aggregate = built_in(named.call)
+    return call("COALESCE", column, _ZERO) if aggregate is not None and aggregate.counts else column
 
 
 def _name(expression: Expression, number: int) -> str:

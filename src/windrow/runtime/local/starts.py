@@ -100,8 +100,15 @@ class Starts:
         query = self._waiting.get(name) or self._started.get(name)
         if query is None:
             return None
-        others = {other: one.plan for other, one in self.started().items() if one.strategy is query.strategy}
+        others = {other: one.plan for other, one in self.started().items() if self._may_share(query, other, one)}
         return PreparedQuery(others, query.optimized, query.strategy, self._coverage.get(name))
+
+    def _may_share(self, query: StartingQuery, other: str, plan: RunningQueryPlan) -> bool:
+        """Operators are those of one strategy; queries that are looked up share a synopsis, whatever theirs are."""
+        is_looked_up = self._started.get(other, query).is_looked_up
+        if query.name in self._started and other in self._started and query.is_looked_up and is_looked_up:
+            return self._lookups.of(query.name)[1].state is self._lookups.of(other)[1].state
+        return plan.strategy is query.strategy
 
     def completeness(self) -> dict[str, str]:
         """From when on queries are complete that came later than rows."""
