@@ -35,7 +35,7 @@ class ShardsInProcess(ShardedEngine):
 
     def __init__(
         self,
-        shards: int,
+        shards: int | None,
         forgetful: bool = False,
         tasks: int = 2,
         checkpoint: str | None = None,

@@ -140,6 +140,14 @@ def closed_by_negatives(batch: Batch) -> Batch:
     return concat([batch.take(~concerned), closed.take(closed.ts < closed.exp), part.take(taken[~met])])
 
 
+def as_of(batch: Batch, time: int) -> Batch:
+    """The same answers from a time on: what began before begins then, what has ended by then is gone."""
+    if not len(batch) or int(batch.ts.min()) >= time:
+        return batch
+    begun = batch.with_lifetimes(np.maximum(batch.ts, time), batch.exp)
+    return begun.take(begun.ts < begun.exp)
+
+
 def _rank_in_run(values: Int64s) -> Int64s:
     """0, 1, 2, ... within each run of equal values."""
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))

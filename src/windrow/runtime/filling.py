@@ -23,6 +23,7 @@ from windrow.physical.physical_node import PhysicalNode
 from windrow.plan.coverage import Covered, combined, complete_from, first_to_come, windowed
 from windrow.plan.kept_windows import Conditions, own_conditions
 from windrow.plan.nodes import Stream, Windowed
+from windrow.plan.running_nodes import Exchange
 from windrow.plan.strategy import Strategy
 from windrow.plan.windows import Range, Unbounded, Window
 from windrow.runtime.kept_rows import FoundRows, completed
@@ -171,7 +172,9 @@ class Filling:
         """Of a new node above one that runs: it has what is remembered."""
         assert node.covered is not None, node
         if node.operator is None or node.operator.remembers is not Remembers.THROUGH:
-            return node.covered if node.operator is not None else self._covered(node, [], self._since(node))
+            if node.operator is not None or isinstance(node.plan, Exchange):
+                return node.covered
+            return self._covered(node, [], self._since(node))
         if _keeps_window(node):
             return node.covered
         since = self._since(node)

@@ -140,6 +140,12 @@ class Progress:
         """The latest timestamp that some streams have shown."""
         return max((self._stream(name).intake.newest for name in streams), default=int(BEGINNING))
 
+    def after_all(self, streams: Streams) -> int:
+        """Later than all rows of some streams that have come; BEGINNING when there were none."""
+        known = [self._stream(name) for name in streams]
+        newest = (s.intake.newest if s.final == FOREVER else max(s.intake.newest, s.final - 1) for s in known)
+        return max((time + 1 for time in newest if time > BEGINNING), default=int(BEGINNING))
+
     @property
     def last_row(self) -> int:
         """The latest timestamp that any stream has shown."""

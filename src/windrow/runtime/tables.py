@@ -263,4 +263,4 @@ def table_rows(store: TableStore, source: str, segment: Segment) -> Batch:
 def slowest_reader(table: str, readers: Iterable[Reader], progress: Progress) -> int:
     """How far everybody is who reads a table."""
     reading = (reader for reader in readers if table in reader.tables)
-    return min((max(progress.watermark_of(r.streams), r.start) for r in reading), default=progress.tables[table])
+    return min((progress.watermark_of(reader.streams) for reader in reading), default=progress.tables[table])

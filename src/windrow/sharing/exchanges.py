@@ -77,10 +77,15 @@ def distributed_lookup(plan: Node, strategy: Strategy) -> Node:
     return bottom_up(plan, rule)
 
 
+def place_of(distributed: Node, strategy: Strategy) -> Place:
+    """Where the results of a part of a distributed plan are."""
+    return _Placing(strategy).of(distributed).place
+
+
 def results_meet(distributed: Node, strategy: Strategy, columns: Sequence[str]) -> bool:
     """Whether results of a distributed plan that are equal in these columns are on one shard."""
     wanted = {distributed.schema.column(name) for name in columns}
-    return any(set(option) <= wanted for option in _Placing(strategy).of(distributed).place.options)
+    return any(set(option) <= wanted for option in place_of(distributed, strategy).options)
 
 
 def stage_of(plan: Node) -> int:

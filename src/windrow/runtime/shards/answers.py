@@ -22,7 +22,7 @@ from windrow.runtime.shards.batch_loop import BatchLoop
 from windrow.runtime.shards.batch_spec import ShardVersion
 from windrow.runtime.shards.feeding.emitted_log import EmittedLog, Emitting
 from windrow.runtime.shards.own_tables import at_its_place
-from windrow.runtime.shards.plan_versions import PlanVersions
+from windrow.runtime.shards.plans.plan_versions import PlanVersions
 from windrow.runtime.shards.running_plan import RunningQuery
 from windrow.runtime.shards.shard_synopses import ShardSynopses
 from windrow.runtime.shards.statement_log import StatementLog, changes_of_tables, tables_created
@@ -107,6 +107,10 @@ class Answers:
         """Rows of a table's source that could not be taken."""
         store = self._stored_table(name)
         return None if store is None else store.rejected.table()
+
+    def running(self, query: str) -> RunningQuery | None:
+        """A query of the current version of the plan."""
+        return self._plans.running(query)
 
     def start_of(self, query: str) -> int | None:
         """When a query started; its time begins with the first row of its streams."""

@@ -21,7 +21,7 @@ from windrow.runtime.progress import Progress
 from windrow.runtime.shards.accounting import Accounts
 from windrow.runtime.shards.batch_spec import BatchSpec, FinalRefreshes
 from windrow.runtime.shards.outcome import failed_queries, outcome
-from windrow.runtime.shards.plan_versions import PlanVersions
+from windrow.runtime.shards.plans.plan_versions import PlanVersions
 from windrow.runtime.shards.running_plan import RunningPlan
 from windrow.runtime.shards.sources.reads import Part, Read, SourcePositions
 from windrow.runtime.shards.sources.rejected_rows import rejected_reads
@@ -239,7 +239,7 @@ class BatchLoop:
         with self._lock:
             before = self._statements.taken
             try:
-                new, later = self._statements.take(self._plans.current.streams)
+                new, later = self._statements.take(self._plans.current.sources)
                 self._plans.advance(self.progress, self._is_fed, later, has_statements=bool(new))
                 again = rejected_reads(self._checkpoint, new)
                 content, folder = self._plans.content, self._checkpoint.folder.synced_here()

@@ -54,6 +54,11 @@ class BatchSpec:
     def plan(self) -> RunningPlan:
         return plan_from_bytes(self.plan_content)
 
+    @property
+    def shards_before(self) -> int:
+        """How many shards there were at the last commit; 0 before the first one."""
+        return max((number + 1 for _, number in self.versions), default=0)
+
 
 def plan_to_bytes(plan: RunningPlan, aggregates: Mapping[str, Own]) -> bytes:
     """For workers, with the functions of the user's own beside it."""

@@ -31,7 +31,8 @@ from windrow.runtime.shards.feeding.aside_queries import AsideQueries
 from windrow.runtime.shards.feeding.publishing import Publishing
 from windrow.runtime.shards.host import Host
 from windrow.runtime.shards.own_tables import at_its_place
-from windrow.runtime.shards.plan_versions import PlanVersions
+from windrow.runtime.shards.plans.number_of_shards import check_movable
+from windrow.runtime.shards.plans.plan_versions import PlanVersions
 from windrow.runtime.shards.query import ShardedQuery
 from windrow.runtime.shards.reading import readings
 from windrow.runtime.shards.sources.rejected_rows import rows_to_retry
@@ -117,6 +118,9 @@ class Driver:
         self.readers.go_on()
         self.aside.restore()
         self.batches.resume()
+        if self.batches.last is not None and self.plans.current.shards != self.shards:
+            begun = self.batches.begun
+            check_movable(self.plans.current if begun is None else begun.plan, self.shards)
         for name, query in self.queries.items():
             running = self.plans.running(name)
             if running is not None and isinstance(query, ShardedQuery):

@@ -26,19 +26,26 @@ class Output:
     """What a stage computes: rows for an exchange, or the results of a query."""
 
     name: str
-    start: int
     stage: int
     root: PhysicalNode
     exchange: Exchange | None = None
     query: RunningQuery | None = None
+    apart: int | None = None  # the start of a query that shares nothing
+
+    @property
+    def streams(self) -> frozenset[str]:
+        return _streams(self.root)
+
+    def nodes(self) -> Iterator[PhysicalNode]:
+        """Those at its stage, each once for every reader."""
+        return (node for node, _ in _with_consumers(self.root))
 
 
 @dataclass(frozen=True)
 class Source:
-    """Rows that a stage receives: of an exchange for the queries that started together."""
+    """Rows that a stage receives of an exchange, for all queries that read them."""
 
     name: str
-    start: int  # of these queries
     exchange: Exchange
     ordered: bool  # whether a window counts them
     streams: frozenset[str]  # that they move with
@@ -51,14 +58,14 @@ class Graph:
         self.plan = plan
         self._dictionary = dictionary
         self._shard = shard
-        self._lowerings: dict[tuple[int, Strategy], Lowering] = {}
+        self._lowerings: dict[tuple[int | None, Strategy], Lowering] = {}
         self.outputs: dict[str, Output] = {}
         self._at_stage: dict[int, list[Output]] = {}
         self._sources: dict[int, dict[str, Source]] = {}
         self._states: dict[int, dict[str, PhysicalNode]] = {}
         for query in plan.queries:
-            root = self._lowering(query.start, query.strategy).lower(query.plan)
-            self._add(Output(f"query.{query.name.lower()}", query.start, query.stage, root, query=query))
+            root = self._lowering(query.apart, query.strategy).lower(query.plan)
+            self._add(Output(query_output(query), query.stage, root, query=query, apart=query.apart))
 
     def at_stage(self, stage: int) -> list[Output]:
         if stage not in self._at_stage:
@@ -81,35 +88,44 @@ class Graph:
         found: dict[str, Source] = {}
         for output in self.at_stage(stage):
             for node, consumer in _with_consumers(output.root):
-                if node.operator is None and isinstance(node.plan, Exchange):
-                    name = _name(output.start, node)
+                if is_exchanged(node):
+                    name, exchange = _exchanged(node)
                     before = name in found and found[name].ordered
                     ordered = before or _counts_rows(consumer.plan)
-                    found[name] = Source(name, output.start, node.plan, ordered, _streams(node))
+                    found[name] = Source(name, exchange, ordered, _streams(node))
         return found
 
     def queries_above(self, outputs: Collection[str]) -> list[str]:
         """The keys of queries that need some outputs, directly or through others."""
         reached = set(outputs)
         for output in sorted(self.outputs.values(), key=lambda output: output.stage):
-            nodes = (node for node, _ in _with_consumers(output.root))
-            if any(_name(output.start, node) in reached for node in nodes if isinstance(node.plan, Exchange)):
+            if not reached.isdisjoint(self.exchanges_of(output)):
                 reached.add(output.name)
         found = (self.outputs[name].query for name in reached)
         return [query.key for query in found if query is not None]
 
+    def exchanges_of(self, output: Output) -> set[str]:
+        """The exchanges whose rows an output is made of, without those below these."""
+        return {_exchanged(node)[0] for node in output.nodes() if is_exchanged(node)}
+
+    def exchanges_below(self, output: Output) -> set[str]:
+        """The exchanges that an output is made of."""
+        found: set[str] = set()
+        waiting = [output]
+        while waiting:
+            names = self.exchanges_of(waiting.pop()) - found
+            found |= names
+            waiting += (self.outputs[name] for name in names)
+        return found
+
     def outputs_above(self, operator: str, stage: int) -> list[str]:
         """The names of outputs of a stage for which an operator works, named as in `states`."""
         node = self.states(stage)[operator]
-        return [
-            output.name
-            for output in self.at_stage(stage)
-            if any(one is node for one, _ in _with_consumers(output.root))
-        ]
+        return [output.name for output in self.at_stage(stage) if any(one is node for one in output.nodes())]
 
     def tables(self, stage: int) -> set[str]:
         """The tables that the stage reads."""
-        nodes = (node for output in self.at_stage(stage) for node, _ in _with_consumers(output.root))
+        nodes = (node for output in self.at_stage(stage) for node in output.nodes())
         return {node.plan.name.lower() for node in nodes if isinstance(node.plan, Table)}
 
     def _found_states(self, stage: int) -> dict[str, PhysicalNode]:
@@ -117,10 +133,10 @@ class Graph:
         seen: set[int] = set()
         counts: dict[str, int] = {}
         for output in self.at_stage(stage):
-            for node, _ in _with_consumers(output.root):
+            for node in output.nodes():
                 if (node.state is not None or node.held) and id(node) not in seen:
                     seen.add(id(node))
-                    of = f"{output.start}.{node.lowered_for}.{plan_digest(node.plan)}{_pace(node)}"
+                    of = _named(output.apart, f"{node.lowered_for}.{plan_digest(node.plan)}{_pace(node)}")
                     counts[of] = counts.get(of, 0) + 1
                     found[f"{of}.{counts[of]}"] = node
         return found
@@ -130,22 +146,24 @@ class Graph:
         nodes = (node for query in self.plan.queries for node in query.plan.walk())
         return {own.name: own for node in nodes for own in _own_in(vars(node).values())}
 
-    def _lowering(self, start: int, strategy: Strategy) -> Lowering:
-        if (start, strategy) not in self._lowerings:
-            direct = None if strategy is not Strategy.NT else self._lowering(start, Strategy.UPA)
-            self._lowerings[start, strategy] = Lowering(self._dictionary, strategy, direct, self._shard)
-        return self._lowerings[start, strategy]
+    def _lowering(self, apart: int | None, strategy: Strategy) -> Lowering:
+        if (apart, strategy) not in self._lowerings:
+            direct = None if strategy is not Strategy.NT else self._lowering(apart, Strategy.UPA)
+            self._lowerings[apart, strategy] = Lowering(self._dictionary, strategy, direct, self._shard)
+        return self._lowerings[apart, strategy]
 
     def _add(self, output: Output) -> None:
         """An output, and all that has to be computed for it at earlier stages."""
         self.outputs[output.name] = output
-        for node, _ in _with_consumers(output.root):
-            name = _name(output.start, node) if isinstance(node.plan, Exchange) and node.operator is None else None
-            if name is not None and name not in self.outputs:
-                assert isinstance(node.plan, Exchange)
-                below = node.plan.input
-                root = self._lowering(output.start, Strategy(node.lowered_for)).sent(below, _streams(node))
-                self._add(Output(name, output.start, stage_of(below), root, exchange=node.plan))
+        for node in output.nodes():
+            if not is_exchanged(node):
+                continue
+            name, exchange = _exchanged(node)
+            if output.apart is not None and not name.startswith(f"{output.apart}."):
+                node.source = name = _named(output.apart, name)
+            if name not in self.outputs:
+                root = self._lowering(output.apart, Strategy(node.lowered_for)).sent(exchange.input, _streams(node))
+                self._add(Output(name, stage_of(exchange.input), root, exchange=exchange, apart=output.apart))
 
 
 def _own_in(values: Iterable[object]) -> Iterator[Own]:
@@ -159,8 +177,25 @@ def _own_in(values: Iterable[object]) -> Iterator[Own]:
             yield from _own_in(vars(value).values())
 
 
-def _name(start: int, node: PhysicalNode) -> str:
-    return f"{start}.{node.source}"
+def query_output(query: RunningQuery) -> str:
+    """The name of what a query gives."""
+    return f"query.{query.name.lower()}"
+
+
+def is_exchanged(node: PhysicalNode) -> bool:
+    """Whether the rows of a source come through an exchange."""
+    return node.operator is None and isinstance(node.plan, Exchange)
+
+
+def _exchanged(node: PhysicalNode) -> tuple[str, Exchange]:
+    """The name of what a source receives, and the exchange."""
+    assert node.source is not None and isinstance(node.plan, Exchange), node
+    return node.source, node.plan
+
+
+def _named(apart: int | None, name: str) -> str:
+    """What is computed says what it is; a query that shares nothing says since when, too."""
+    return name if apart is None else f"{apart}.{name}"
 
 
 def _streams(node: PhysicalNode) -> frozenset[str]:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from windrow.batch import Batch, Dictionary, concat, empty, rows_to_arrow
 from windrow.errors import WindrowError
+from windrow.plan.coverage import Coverage
 from windrow.plan.explain import Explanation
 from windrow.plan.nodes import Limit, Node, Sort
 from windrow.runtime.bounds import with_bounds
@@ -45,13 +46,19 @@ class ShardedQuery(Query):
         return self._answers.start_of(self.name)
 
     @property
+    def coverage(self) -> Coverage | None:
+        """Since when each of its windows has its rows; None until it is taken up."""
+        running = self._answers.running(self.name)
+        return None if running is None else running.coverage
+
+    @property
     def watermark(self) -> int:
         if self.aside is not None:
             return self.aside.instant + 1
         return self._answers.watermark_of(self.plan)
 
     def _answer(self, at: int | None) -> pa.Table:
-        instant = self.watermark - 1 if at is None else at
+        instant = self._latest(self.watermark - 1) if at is None else at
         if self.aside is not None and instant > self.aside.instant:
             hint = f"it has answers until {format_timestamp(self.aside.instant)}; engine.health() says why"
             raise WindrowError(f"{self.name} is set aside", hint)
@@ -59,7 +66,13 @@ class ShardedQuery(Query):
 
     def latest_answer(self) -> pa.Table:
         """The answer to show: now, or once the sources have ended at the last row's time, before everything expired."""
-        return with_bounds(self._shown(min(self.watermark - 1, self._answers.last_row_of(self.plan)), True), self.plan)
+        instant = min(self.watermark - 1, self._answers.last_row_of(self.plan))
+        return with_bounds(self._shown(self._latest(instant), True), self.plan)
+
+    def _latest(self, instant: int) -> int:
+        """An instant of which there is an answer: what was there at the creation is known at once."""
+        running = self._answers.running(self.name)
+        return instant if running is None or self.aside is not None else max(instant, running.start)
 
     def changes(self) -> pa.Table:
         """The newest changes: the columns, `_ts`, `_exp` (null when open) and `_sign`; a subscriber gets all."""

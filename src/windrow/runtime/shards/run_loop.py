@@ -275,7 +275,7 @@ class RunLoop:
         waiting, begun = self._deliveries.waiting(), self._driver.batches.begun
         if begun is None:
             statements, plans = self._driver.statements, self._driver.plans
-            if statements.last_to_take(plans.current.streams) != statements.last:
+            if statements.last_to_take(plans.current.sources) != statements.last:
                 return {}
             paused = self._paused()
             return {stream: delivery for stream, delivery in waiting.items() if stream not in paused}

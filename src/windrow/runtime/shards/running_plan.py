@@ -3,32 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from windrow.catalog import Connector, StreamEntry, TableEntry
-from windrow.plan.nodes import Node
+from windrow.plan.coverage import Coverage, Covered
+from windrow.plan.nodes import Node, OutputKind, OutputStream
 from windrow.plan.running_nodes import WindowLookup
 from windrow.plan.strategy import Strategy
 from windrow.runtime.modes import Mode
 from windrow.runtime.outputs.sinks import SinkForm, sink_form
 from windrow.runtime.readers import Reader, reader_of
 from windrow.sharing.exchanges import stage_of
+from windrow.units import BEGINNING
+
+NOTHING_COVERED = Coverage((), BEGINNING)
 
 
 @dataclass(frozen=True)
 class RunningQuery:
-    """A query from `start` on: rows before it are not in its windows, nor any from before it was `started`."""
+    """A query: its answers begin at `start`. One that is `apart` shares nothing, and has no rows from before it."""
 
     name: str
     plan: Node  # with exchanges
-    start: int  # of all that it computes, also for queries before it
+    start: int
     strategy: Strategy
     slide: int | None = None
     sink: Connector | None = None
     statement: int = 0  # the number of the statement that created it
     forms: tuple[SinkForm, ...] = ()  # in which it is emitted besides its changes and refreshes
     lookup: Node | None = None  # the query over its synopsis, when it is looked up; the plan is the synopsis
+    is_apart: bool = False
+    coverage: Coverage = NOTHING_COVERED
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether its answer is what comes: nothing of it is from before."""
+        return isinstance(self.plan, OutputStream) and self.plan.kind is not OutputKind.RSTREAM
+
+    @property
+    def apart(self) -> int | None:
+        """What tells its operators from those that others share; before the first row nothing does."""
+        return self.start if self.is_apart and self.start != BEGINNING else None
 
     @property
     def started(self) -> int:
@@ -76,6 +92,9 @@ class RunningPlan:
     streams: Mapping[str, StreamEntry]  # by lower-case name
     tables: Mapping[str, TableEntry]
     queries: tuple[RunningQuery, ...]
+    # By exchange, of those over rows as they are read: since when it has had all of them. Earlier ones are not sent.
+    since: Mapping[str, int] = field(default_factory=dict)
+    covered: Mapping[str, Covered] = field(default_factory=dict)  # by state: since when it has its rows
 
     @cached_property
     def by_name(self) -> Mapping[str, RunningQuery]:
@@ -86,6 +105,11 @@ class RunningPlan:
     def by_statement(self) -> Mapping[int, RunningQuery]:
         """The queries by the numbers of the statements that created them."""
         return {query.statement: query for query in self.queries}
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The names of streams and tables."""
+        return frozenset((*self.streams, *self.tables))
 
     @cached_property
     def readers(self) -> tuple[Reader, ...]:

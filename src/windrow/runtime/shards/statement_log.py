@@ -104,8 +104,8 @@ class StatementLog:
     def take(self, running: Collection[str]) -> tuple[list[LoggedStatement], set[str]]:
         """Those that no micro-batch has taken yet, and the names of what is created after them.
 
-        A stream that is created again under a name that is `running` waits for the next batch, and all after it: in
-        this one the old stream goes, with what is known of it and the state of its queries.
+        A stream or table that is created again under a name that is `running` waits for the next batch, and all after
+        it: in this one the old one goes, with what is known of it and the state of its queries.
         """
         until = self.last_to_take(running)
         new = [statement for number, statement in self._after(self.taken) if number <= until]
@@ -121,7 +121,7 @@ class StatementLog:
         """So far all of them can take effect in one batch."""
         for number, statement in self._after(self.taken):
             created = statement.entry if isinstance(statement, Create) else None
-            if isinstance(created, StreamEntry) and created.name.lower() in running:
+            if isinstance(created, StreamEntry | TableEntry) and created.name.lower() in running:
                 return number - 1
         return self.last
 

@@ -17,7 +17,7 @@ from windrow.runtime.outputs.feed import LOG
 from windrow.runtime.shards.batch_spec import BatchSpec
 from windrow.runtime.shards.feeding.publishing import Publishing
 from windrow.runtime.shards.feeding.stored_answers import ASIDE
-from windrow.runtime.shards.plan_versions import PlanVersions
+from windrow.runtime.shards.plans.plan_versions import PlanVersions
 from windrow.runtime.shards.query import ShardedQuery
 from windrow.runtime.shards.statement_log import LoggedStatement, SetAside
 from windrow.runtime.shards.storage.checkpoint import Checkpoint

@@ -116,15 +116,14 @@ class Checkpoint:
         self._is_claimed = True
 
     def open(self, shards: int | None, otherwise: int) -> int:
-        """Go on with it, or begin it. The number of shards: that of the checkpoint when there is one."""
+        """Go on with it, or begin it. The number of shards: what is asked for, or that of the checkpoint."""
         if not self._is_claimed:
             self.claim()
         if self._shards is None:
             self._shards = shards or otherwise
             write_format(self.folder, self._shards)
-        if shards not in (None, self._shards):
-            LOG.warning("the checkpoint has %d shards and keeps them; %d were asked for", self._shards, shards)
-        return self._shards
+        last = self.last_commit()
+        return shards or (self._shards if last is None else 1 + max(number for _, number in last.versions))
 
     def close(self) -> None:
         """Let others open it."""

@@ -13,7 +13,7 @@ from windrow.errors import CheckpointError
 from windrow.runtime.shards.storage.files.folder import Folder
 from windrow.runtime.shards.storage.records import RESTORE
 
-FORMAT = 5
+FORMAT = 6
 VERSION = version("windrow")
 
 

@@ -168,7 +168,7 @@ def state_of(spec: BatchSpec, stage: int, shard: Shard) -> ShardState:
 
 def _fresh(spec: BatchSpec, stage: int, shard: Shard) -> ShardState:
     """A stage that was not there before. It has the tables that the first one has."""
-    first = spec.versions.get((1, shard.number))
+    first = spec.versions.get((1, shard.number), spec.versions.get((1, 0)))
     manifest = StateManifest() if first is None else read_manifest(spec.folder, first)
     contents = read_contents(spec.folder, _named(manifest, "table/", "dictionary/"))
     dictionary = _dictionary(contents)

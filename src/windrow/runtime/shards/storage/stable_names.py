@@ -22,7 +22,7 @@ def _families() -> dict[str, tuple[ModuleType, ...]]:
     from windrow.batch import Column, batch, key_table
     from windrow.catalog import entries
     from windrow.cql import Create
-    from windrow.plan import aggregate_class, expressions, nodes, running_nodes, schema, strategy, windows
+    from windrow.plan import aggregate_class, coverage, expressions, nodes, running_nodes, schema, strategy, windows
     from windrow.runtime import modes, progress, tables
     from windrow.runtime.intake import side_output
     from windrow.runtime.outputs import sinks
@@ -39,7 +39,7 @@ def _families() -> dict[str, tuple[ModuleType, ...]]:
         "node": (nodes, running_nodes),
         "expression": (expressions,),
         "window": (windows,),
-        "plan": (schema, aggregate_class, strategy),
+        "plan": (schema, aggregate_class, strategy, coverage),
         "catalog": (entries,),
         "statement": (sys.modules[Create.__module__], statement_log),
         "progress": (progress,),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from windrow.batch import Batch, Segment, changelog_to_arrow, empty
+from windrow.batch.consolidation import as_of, closed_by_negatives
 from windrow.runtime.advance import Advance
 from windrow.runtime.modes import Mode, rows_in_mode
 from windrow.runtime.outputs.feed import described
@@ -55,12 +56,12 @@ class Emission:
             if query is None:
                 continue
             like = empty(query.plan.schema.types, self._state.dictionary)
-            changes = results.get(output.name, like)
             answer = self._state.answers[query.key]
+            changes = since_start(query, results.get(output.name, like))
             answer.put(changes)
             segment = self._moved.segment(query.reader.streams, query.start)
             try:
-                tables = self._tables(query, changes, answer, like, segment)
+                tables = self._tables(query, _told(query, changes, answer, segment), answer, like, segment)
             except Exception as error:
                 self.failed[query.key] = described(error)
                 continue
@@ -106,3 +107,15 @@ class Emission:
         after = progress.begin_of(query.reader)
         assert query.slide is not None and segment is not None and after is not None, query
         return answers_at_refreshes(answer.rows(like), query.slide, after, segment, changed)
+
+
+def since_start(query: RunningQuery, changes: Batch) -> Batch:
+    """Of changes what a query tells: what was before its start is there from then on, of a stream it is not there."""
+    return changes.take(changes.ts >= query.start) if query.is_stream else as_of(changes, query.start)
+
+
+def _told(query: RunningQuery, changes: Batch, answer: AnswerChangelog, segment: Segment | None) -> Batch:
+    """What is told of changes: it begins with the answer as of the start."""
+    if segment is None:
+        return changes.slice(0, 0)
+    return closed_by_negatives(answer.rows(changes)) if segment.begin == query.start else changes

@@ -151,11 +151,12 @@ class _Router:
         for output in self._graph.at_stage(0):
             if not _reads(output, name):
                 continue
-            if output.start not in runs:
-                wanted = rows if output.start == BEGINNING else rows.take(rows.ts >= output.start)
-                runs[output.start] = StageRun({name: wanted}, self._dictionary, _all_time)
+            since = self._plan.since.get(output.name, BEGINNING)
+            if since not in runs:
+                wanted = rows if since == BEGINNING else rows.take(rows.ts >= since)
+                runs[since] = StageRun({name: wanted}, self._dictionary, _all_time)
             try:
-                self._spread(output, runs[output.start].of(output), bound)
+                self._spread(output, runs[since].of(output), bound)
             except Exception as error:
                 self._failed[output.name] = described(error)
             if closings is not None:
@@ -205,7 +206,7 @@ def spread(output: Output, rows: Batch, dictionary: Dictionary, shards: int) -> 
             yield number, ordered.slice(int(edges[number]), int(edges[number + 1]))
 
 
-def _all_time(streams: frozenset[str], start: int) -> Segment:
+def _all_time(streams: frozenset[str]) -> Segment:
     """Nothing is kept where rows are read, so nothing has to be final."""
     return Segment(BEGINNING, FOREVER)
 

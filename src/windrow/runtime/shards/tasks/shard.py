@@ -31,11 +31,19 @@ from windrow.runtime.shards.own_tables import at_its_place
 from windrow.runtime.shards.running_plan import RunningQuery
 from windrow.runtime.shards.storage.bundles import Address, bundle_name, in_one_part, write_bundle, writing_attempt
 from windrow.runtime.shards.storage.codec import table_to_bytes
-from windrow.runtime.shards.storage.shard_state import STATES, StateNotStored, save, state_of
+from windrow.runtime.shards.storage.shard_state import (
+    STATES,
+    ShardState,
+    StateNotStored,
+    save,
+    state_of,
+)
 from windrow.runtime.shards.tasks import messages
 from windrow.runtime.shards.tasks.emission import Emission
+from windrow.runtime.shards.tasks.exchanged_state import exchanged_state
 from windrow.runtime.shards.tasks.messages import ExchangedRows, Message, ShardReport
 from windrow.runtime.shards.tasks.router import spread
+from windrow.runtime.shards.tasks.stage_filling import StageFilling
 from windrow.runtime.shards.tasks.stage_run import StageRun
 from windrow.runtime.tables import TableStore, slowest_reader
 from windrow.sources.connectors import source_of
@@ -59,11 +67,20 @@ def step(spec: BatchSpec, stage: int, received: pa.Table) -> pa.Table:
     return messages.to_arrow(sent)
 
 
+def _filled(spec: BatchSpec, stage: int, shard: Shard) -> ShardState:
+    """The state that the batch starts from, with what the plan has brought since it was written."""
+    is_moved = (stage, 0) in spec.versions and spec.shards_before != shard.count
+    state = exchanged_state(spec, stage, shard) if is_moved else state_of(spec, stage, shard)
+    if not state.parts(stage).keys() <= state.manifest.parts:
+        StageFilling(spec, stage, shard, state).fill()
+    return state
+
+
 class _Step:
     def __init__(self, spec: BatchSpec, stage: int, shard: Shard) -> None:
         self._spec, self._stage, self._shard = spec, stage, shard
         self._token = uuid.uuid4().hex
-        self._state = state_of(spec, stage, shard)
+        self._state = _filled(spec, stage, shard)
         self._rejected: dict[str, SideOutput] = {}
         self._failed: dict[str, str] = {}  # outputs, and what was raised
 
@@ -201,7 +218,7 @@ class _Step:
         source = self._state.graph.sources(self._stage)[name]
         stream = source.exchange.input
         assert isinstance(stream, Stream)
-        return f"{source.start}.{closings_of(stream.name)}"
+        return closings_of(stream.name)
 
     def _final(self, source: Source, end: int) -> Batch:
         like = empty(source.exchange.schema.types, self._state.dictionary)

@@ -12,7 +12,7 @@ from windrow.physical.physical_node import PhysicalNode, source_types
 from windrow.plan.explain.operators import describe_operator
 from windrow.plan.nodes import Table
 from windrow.runtime.shards.graph import Output
-from windrow.runtime.stepping import Passes
+from windrow.runtime.stepping import SegmentPass
 from windrow.runtime.tables import TableStore, table_rows
 from windrow.sharing.exchanges import is_on_one_shard
 
@@ -41,7 +41,7 @@ class StageRun:
         self,
         inputs: Mapping[str, Batch],
         dictionary: Dictionary,
-        segment_of: Callable[[frozenset[str], int], Segment | None],
+        segment_of: Callable[[frozenset[str]], Segment | None],
         tables: Mapping[str, TableStore] = MappingProxyType({}),
         shard: Shard = ONLY_SHARD,
     ) -> None:
@@ -49,13 +49,14 @@ class StageRun:
         self._shard = shard
         self._dictionary = dictionary
         self._tables = tables
-        self._passes = Passes(segment_of, self._received)
+        self._segment_of = segment_of
+        self._pass = SegmentPass(self._segment, self._received)
 
     def of(self, output: Output) -> Batch:
         """What an output gives; a query whose time has not moved, or that is another shard's, gives nothing."""
         rows = None
         if not self._shard.number or not is_on_one_shard(output.root.plan):
-            rows = self._passes.changes(output.root, output.start)
+            rows = self._pass.changes(output.root)
         return empty(output.root.plan.schema.types, self._dictionary) if rows is None else rows
 
     def metrics(self, stage: int, sizes: Mapping[int, int]) -> list[Metric]:
@@ -72,16 +73,16 @@ class StageRun:
                 sizes.get(id(node), 0),
                 seconds,
             )
-            for node, rows_in, rows_out, seconds in self._passes.steps()
+            for node, rows_in, rows_out, seconds in self._pass.steps
         ]
 
-    def _received(self, start: int, node: PhysicalNode, segment: Segment | None) -> Batch:
-        """Rows of an exchange are kept apart by start, those of sources are for all."""
+    def _segment(self, node: PhysicalNode) -> Segment | None:
+        assert node.streams is not None, node
+        return self._segment_of(node.streams)
+
+    def _received(self, node: PhysicalNode, segment: Segment | None) -> Batch:
         assert node.source is not None
         if segment is not None and isinstance(node.plan, Table):
             return table_rows(self._tables[node.plan.name.lower()], node.source, segment)
-        if segment is not None:
-            for name in (f"{start}.{node.source}", node.source):
-                if name in self._inputs:
-                    return self._inputs[name]
-        return empty(source_types(node), self._dictionary)
+        rows = None if segment is None else self._inputs.get(node.source)
+        return empty(source_types(node), self._dictionary) if rows is None else rows

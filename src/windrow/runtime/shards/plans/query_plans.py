@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from windrow.catalog import QueryEntry
@@ -11,25 +11,28 @@ from windrow.plan.nodes import Node
 from windrow.plan.running_nodes import GroupSynopsis
 from windrow.runtime.modes import Mode, default_mode
 from windrow.runtime.outputs.sinks import sink_form
+from windrow.runtime.progress import Progress
 from windrow.runtime.refreshes import refresh_slide
 from windrow.runtime.shards.running_plan import RunningQuery
 from windrow.session import Session
 from windrow.sharing.lookups import is_over_running, synopsis_below
 from windrow.sharing.starting import RunningQueryPlan, StartingQuery
-from windrow.units import BEGINNING
 
 
 class QueryPlans:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def running(self, entry: QueryEntry, number: int, newest: Callable[[str], int]) -> RunningQuery:
-        """A query that starts with the next batch, alone: with the rows that are later than all that have come."""
+    def running(self, entry: QueryEntry, number: int, progress: Progress) -> RunningQuery:
+        """A query that starts with the next batch, alone."""
         starting = self._starting(entry)
-        last = max((newest(name) for name in streams_of(starting.optimized)), default=BEGINNING)
-        starting = replace(starting, start=BEGINNING if last == BEGINNING else last + 1)
+        streams = streams_of(starting.optimized)
+        is_apart = entry.is_on_lookup or entry.starting_now
+        start = progress.after_all(streams) if is_apart else progress.start_after(streams)
+        if entry.is_on_lookup:
+            starting = replace(starting, start=start)
         plan, slide = self._session.prepare([starting])[starting.name], refresh_slide(starting.optimized)
-        query = RunningQuery(entry.name, plan, starting.start, starting.strategy, statement=number)
+        query = RunningQuery(entry.name, plan, start, starting.strategy, statement=number, is_apart=is_apart)
         if entry.is_on_lookup:
             return replace(query, plan=synopsis_below(plan), lookup=plan)
         form = sink_form(entry.sink, starting.optimized, slide)
@@ -56,7 +59,8 @@ class QueryPlans:
     def _starting_again(self, query: RunningQuery) -> StartingQuery:
         entry = self._session.catalog.get(query.name)
         assert isinstance(entry, QueryEntry), query
-        return replace(self._starting(entry), start=query.start, strategy=query.strategy)
+        starting = replace(self._starting(entry), strategy=query.strategy)
+        return replace(starting, start=query.start) if query.lookup is not None else starting
 
     def _starting(self, entry: QueryEntry) -> StartingQuery:
         assert entry.plan is not None, entry

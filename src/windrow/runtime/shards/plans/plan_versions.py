@@ -14,14 +14,14 @@ from windrow.plan.nodes import Node
 from windrow.runtime.outputs.sinks import SinkForm
 from windrow.runtime.progress import Progress
 from windrow.runtime.shards.batch_spec import plan_to_bytes
-from windrow.runtime.shards.query_plans import QueryPlans
+from windrow.runtime.shards.plans.new_queries import taken_up
+from windrow.runtime.shards.plans.query_plans import QueryPlans
 from windrow.runtime.shards.reading import columns_read
 from windrow.runtime.shards.running_plan import RunningPlan, RunningQuery, query_key
 from windrow.runtime.shards.statement_log import SetAside
 from windrow.runtime.shards.storage.checkpoint import Checkpoint, Commit
 from windrow.runtime.streams.stream_reports import EngineProgress
 from windrow.session import Session
-from windrow.units import BEGINNING, FOREVER
 
 
 class PlanVersions:
@@ -32,6 +32,7 @@ class PlanVersions:
         self._created: dict[str, int] = {}  # the numbers of the statements that created the queries
         self._forms: dict[str, tuple[SinkForm, ...]] = {}  # that readers of queries have asked for
         self.aside: dict[str, SetAside] = {}
+        self._shards = shards  # that there are to be from the next version on
         self.current = RunningPlan(0, shards, {}, {}, ())
         self._content: tuple[object, bytes] = (None, b"")
         self._is_settled = False  # whether all queries are in the current version that are to be
@@ -103,14 +104,7 @@ class PlanVersions:
 
     def plan(self, entry: QueryEntry, number: int, progress: Progress) -> RunningQuery:
         """How a query would run that starts with the next batch."""
-
-        def newest(stream: str) -> int:
-            known = progress.streams.get(stream)
-            if known is None or known.final == FOREVER:
-                return BEGINNING if known is None else known.intake.newest
-            return max(known.intake.newest, known.final - 1)
-
-        return self._planner.running(entry, number, newest)
+        return self._planner.running(entry, number, progress)
 
     def advance(
         self, progress: Progress, is_fed: Callable[[Node], bool], later: Collection[str], has_statements: bool
@@ -125,9 +119,9 @@ class PlanVersions:
         streams = {name: entry for entry in catalog.entries(StreamEntry) if (name := entry.name.lower()) not in later}
         tables = {name: entry for entry in catalog.entries(TableEntry) if (name := entry.name.lower()) not in later}
         queries = self.next_queries(progress, is_fed, later)
-        if (streams, tables, queries) != (self.current.streams, self.current.tables, self.current.queries):
-            changed = replace(self.current, streams=streams, tables=tables, queries=queries)
-            self.current = self._checkpoint.log_plan(changed)
+        changed = replace(self.current, shards=self._shards, streams=streams, tables=tables, queries=queries)
+        if changed != self.current:
+            self.current = self._checkpoint.log_plan(taken_up(changed, self.current, progress))
         running = {query.name.lower() for query in queries}
         self._is_settled = all(name in running for name in self._wanted(later))
 
