@@ -85,6 +85,11 @@ def combined(parts: list[Covered]) -> Covered:
     return Covered(windows, max((part.complete_from for part in parts), default=int(BEGINNING)))
 
 
+def staying(part: Covered) -> Covered:
+    """Of results that stay, or are emitted once: those of rows that were not there are missing for ever."""
+    return part if part.complete_from == BEGINNING else Covered(part.windows, FOREVER)
+
+
 def windowed(plan: Windowed, below: Covered, covered_from: int) -> Covered:
     """Of a window that has its rows since some time: of a stream, or of a part that has its own coverage."""
     inner: dict[Node, int] = {node: since for node, since in below.windows.items() if isinstance(node, Windowed)}

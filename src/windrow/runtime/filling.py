@@ -20,9 +20,9 @@ from windrow.batch import Batch, Segment, concat
 from windrow.batch.consolidation import past_consolidated, standing
 from windrow.operators.operator import Remembering, Remembers
 from windrow.physical.physical_node import PhysicalNode
-from windrow.plan.coverage import Covered, combined, complete_from, first_to_come, windowed
+from windrow.plan.coverage import Covered, combined, complete_from, first_to_come, staying, windowed
 from windrow.plan.kept_windows import Conditions, own_conditions
-from windrow.plan.nodes import Stream, Windowed
+from windrow.plan.nodes import AppendOnly, Node, OutputKind, OutputStream, Stream, Windowed
 from windrow.plan.running_nodes import Exchange
 from windrow.plan.strategy import Strategy
 from windrow.plan.windows import Range, Unbounded, Window
@@ -171,6 +171,8 @@ class Filling:
     def _covered_above(self, node: PhysicalNode) -> Covered:
         """Of a new node above one that runs: it has what is remembered."""
         assert node.covered is not None, node
+        if node.operator is not None and node.operator.remembers is Remembers.NOTHING:
+            return staying(Covered(node.covered.windows, self._boundary(node)))  # what it gave before is gone
         if node.operator is None or node.operator.remembers is not Remembers.THROUGH:
             if node.operator is not None or isinstance(node.plan, Exchange):
                 return node.covered
@@ -187,6 +189,8 @@ class Filling:
     def _covered(self, node: PhysicalNode, below: list[Covered], since: int) -> Covered:
         if node.operator is None and isinstance(node.plan, Stream):
             return Covered({node.plan: since}, complete_from(_WHOLE, since))
+        if _stays(node.plan):
+            return staying(combined(below))
         if not isinstance(node.plan, Windowed) or not _reads_rows(node):
             return combined(below)
         found = self._found_for(node)
@@ -205,6 +209,11 @@ class Filling:
 
 
 _WHOLE = Window(Unbounded())
+
+
+def _stays(plan: Node) -> bool:
+    """Whether results are not withdrawn with the rows that they are made of."""
+    return isinstance(plan, AppendOnly) or (isinstance(plan, OutputStream) and plan.kind is not OutputKind.RSTREAM)
 
 
 def _reads_rows(node: PhysicalNode) -> bool:

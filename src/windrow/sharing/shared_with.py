@@ -64,10 +64,20 @@ def _indexes(query: str, running: Mapping[str, Node]) -> Iterator[str]:
 
 def sharing_rows(running: Mapping[str, RunningQueryPlan]) -> Iterator[tuple[str, ...]]:
     """The rows of SHOW SHARING: a part, by which rule, who, since when."""
-    for part in shared_parts({name: started.plan for name, started in running.items()}):
-        since = min(running[name].start for name in part.queries)
-        when = "the first row" if since == BEGINNING else format_timestamp(since)
-        yield str(part), part.rule, ", ".join(part.queries), when
+    for beside in _beside(running):
+        for part in shared_parts({name: started.plan for name, started in beside.items()}):
+            since = min(beside[name].start for name in part.queries)
+            when = "the first row" if since == BEGINNING else format_timestamp(since)
+            yield str(part), part.rule, ", ".join(part.queries), when
+
+
+def _beside(running: Mapping[str, RunningQueryPlan]) -> list[dict[str, RunningQueryPlan]]:
+    """Queries that can have operators in common; those that are looked up share synopses, whatever their strategy."""
+    found: dict[object, dict[str, RunningQueryPlan]] = {}
+    for name, one in running.items():
+        is_looked_up = any(isinstance(node, GroupSynopsis) for node in one.plan.walk())
+        found.setdefault((None if is_looked_up else one.strategy, one.own), {})[name] = one
+    return list(found.values())
 
 
 def _users(running: Mapping[str, Node]) -> dict[Node, list[str]]:

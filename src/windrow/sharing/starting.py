@@ -41,11 +41,12 @@ class Settings(NamedTuple):
 
 
 class RunningQueryPlan(NamedTuple):
-    """A plan that runs, how, and since when."""
+    """A plan that runs, how, and since when; `own` is the start of operators that only those of the same share."""
 
     plan: Node
     strategy: Strategy
     start: int = BEGINNING
+    own: int = BEGINNING
 
 
 @dataclass(frozen=True)

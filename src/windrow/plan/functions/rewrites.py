@@ -24,6 +24,7 @@ from windrow.types import (
     Type,
     decimal,
     is_integer,
+    is_numeric,
 )
 
 
@@ -74,6 +75,8 @@ def _decoded(value: Expression, *rest: Expression) -> Expression:
 
 
 def _to_timestamp(source: Expression, *pattern: Expression) -> Expression:
+    if is_numeric(source.type) and not pattern:
+        return call("TIMESTAMP_SECONDS", source)
     return call("PARSE_TIMESTAMP", source, *pattern) if pattern else _cast(source, TIMESTAMP)
 
 
@@ -146,7 +149,10 @@ _ALL = (
     Rewrite("NULLIFZERO(x)", 1, 1, lambda value: call("NULLIF", value, _zero(value))),
     Rewrite("ZEROIFNULL(x)", 1, 1, lambda value: call("COALESCE", value, _zero(value))),
     Rewrite("DECODE(x, key, value, ... [, otherwise])", 2, None, _decoded),
-    Rewrite("INSTR(text, search)", 2, 2, lambda text, search: call("POSITION", search, text)),
+    *(
+        Rewrite(f"{name}(text, search)", 2, 2, lambda text, search: call("POSITION", search, text))
+        for name in ("INSTR", "STRPOS")
+    ),
     Rewrite("SPACE(count)", 1, 1, lambda count: call("REPEAT", Literal(" ", STRING), count)),
     Rewrite("BIT_LENGTH(x)", 1, 1, lambda value: call("*", call("OCTET_LENGTH", value), _number(8))),
     Rewrite("TO_TIMESTAMP(text [, format])", 1, 2, _to_timestamp),

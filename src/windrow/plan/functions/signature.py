@@ -137,7 +137,10 @@ def logic(arguments: Sequence[Type]) -> Type:
 def rounded(arguments: Sequence[Type]) -> Type:
     numeric(None)(arguments)
     require(len(arguments) < 2 or is_integer(arguments[1]), "the number of digits should be an integer")
-    return arguments[0]
+    given = arguments[0]
+    if isinstance(given, DecimalType):  # 9.9 becomes 10
+        return bounded_decimal(given.precision + 1, given.scale)
+    return given
 
 
 def absolute(arguments: Sequence[Type]) -> Type:

@@ -84,7 +84,6 @@ ALIASES: dict[str, str] = {
     "IFNULL": "COALESCE",
     "STARTSWITH": "STARTS_WITH",
     "ENDSWITH": "ENDS_WITH",
-    "STRPOS": "POSITION",
     "DATE": "TO_DATE",
     "EPOCH_US": "UNIX_MICROS",
     "RLIKE": "REGEXP_LIKE",

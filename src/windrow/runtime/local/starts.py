@@ -74,7 +74,7 @@ class Starts:
     def started(self) -> dict[str, RunningQueryPlan]:
         """All queries as they run or will run, the oldest first."""
         begun = {
-            name: RunningQueryPlan(self._as_it_runs(name), query.strategy, query.start)
+            name: RunningQueryPlan(self._as_it_runs(name), query.strategy, query.start, self._dataflow.start_of(name))
             for name, query in self._started.items()
         }
         waiting = ((name, self._waiting[name], plan) for name, plan in self.plans().items())
@@ -108,7 +108,8 @@ class Starts:
         is_looked_up = self._started.get(other, query).is_looked_up
         if query.name in self._started and other in self._started and query.is_looked_up and is_looked_up:
             return self._lookups.of(query.name)[1].state is self._lookups.of(other)[1].state
-        return plan.strategy is query.strategy
+        own = self._dataflow.start_of(query.name) if query.name in self._started else BEGINNING
+        return plan.strategy is query.strategy and plan.own == own
 
     def completeness(self) -> dict[str, str]:
         """From when on queries are complete that came later than rows."""

@@ -164,14 +164,22 @@ class Answers:
         if running is None or running.key != self._plans.key(query):
             queries = self._plans.next_queries(self._batches.progress, lambda plan: True)
         own = next(running for running in queries if running.name.lower() == query)
-        others = (other for other in queries if other.strategy is own.strategy)
+        others = (other for other in queries if (other.strategy, other.apart) == (own.strategy, own.apart))
         plans = {other.name.lower(): self._with_synopsis(other) for other in others}
         return PreparedQuery(plans, optimized, own.strategy)
 
     def started(self) -> dict[str, RunningQueryPlan]:
         """All queries as they run."""
         queries = self._plans.current.queries
-        return {q.name.lower(): RunningQueryPlan(self._with_synopsis(q), q.strategy, q.start) for q in queries}
+        return {
+            query.name.lower(): RunningQueryPlan(
+                self._with_synopsis(query),
+                query.strategy,
+                query.start,
+                BEGINNING if query.apart is None else query.apart,
+            )
+            for query in queries
+        }
 
     def _with_synopsis(self, query: RunningQuery) -> Node:
         """The plan of a query that is looked up over its synopsis in the form that questions find it in."""
