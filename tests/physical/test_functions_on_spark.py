@@ -35,14 +35,19 @@ TABLE = pa.table({name: pa.array(values, arrow_type(TYPES[name])) for name, valu
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
+    """A session of its own: of the Spark that this process has already, or of one that is gone afterwards."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
     from windrow.runtime.spark.own_spark import started_session
 
-    session = started_session("local[1]")
+    is_there = SparkContext._active_spark_context is not None
+    session = (SparkSession.builder.getOrCreate() if is_there else started_session("local[1]")).newSession()
     for setting in ("spark.sql.ansi.enabled", "spark.sql.legacy.sizeOfNull"):
         session.conf.set(setting, "false")
     yield session
-    for setting in ("spark.sql.ansi.enabled", "spark.sql.legacy.sizeOfNull"):
-        session.conf.unset(setting)
+    if not is_there:
+        session.stop()
 
 
 @pytest.fixture(scope="module")

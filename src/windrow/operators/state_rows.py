@@ -3,7 +3,7 @@
 `kept` gives for each input rows of which the operator would have come to the same state, and nothing that it has
 emitted is emitted otherwise. Columns that it does not keep are null. `remade` is the way back, for some of the rows or
 for those of several states. None stands for a state that cannot be told so: accumulators of rows that have no end,
-synopses, and all that counts on the order of everything there was.
+outer joins, whose rows without a key nobody keeps, synopses, and all that counts on the order of everything there was.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from windrow.batch.batch import Batch, Segment, concat, inserts
 from windrow.batch.column import Column, nulls
 from windrow.operators.groups.group_by import GroupBy, GroupByState
 from windrow.operators.joins.join import Join, JoinState
-from windrow.operators.joins.outer_join import OuterJoin, OuterJoinState
 from windrow.operators.joins.semi_join import AntiJoin, PresenceState, SemiJoin, WeakSemiJoinState
 from windrow.operators.operator import Operator
 from windrow.operators.outputs.append_only import AppendOnly, AppendOnlyState
@@ -59,11 +58,6 @@ def remade(operator: Operator[Any], rows: Sequence[Batch], at: int) -> Any:
 @kept.register
 def _(operator: Join, state: JoinState, like: Sequence[Batch]) -> Kept | None:
     return _scanned(state.left, like[0]), _scanned(state.right, like[1])
-
-
-@kept.register
-def _(operator: OuterJoin, state: OuterJoinState, like: Sequence[Batch]) -> Kept | None:
-    return kept(operator.inner, state.inner, like)
 
 
 @kept.register
