@@ -61,7 +61,7 @@ def _resident() -> float:
 
 
 def native(count: int, place: str) -> dict[str, Any]:
-    """Spark's own queries, side by side over the same files, until all have ended."""
+    """Spark's own queries, one after the other over the same files, until all have ended."""
     spark = plain_session()
     files = write_files(Path(place) / "rows", _cut(stream_rows(NATIVE_ROWS), NATIVE_FILES))
     rows = stream_of(spark, files).withWatermark("ts", "0 seconds")
