@@ -18,12 +18,13 @@ from windrow.plan.analysis.join_lookups import MOST_ROWS, JoinForm, with_lengths
 from windrow.plan.analysis.lookups import ASKED
 from windrow.plan.analysis.rates import Rates, Statistics
 from windrow.plan.expressions import AggregateCall, Expression, Named, NamedAggregate, columns_of
-from windrow.plan.nodes import GroupBy, Node
-from windrow.plan.rewrite import bottom_up, without_exchanges
+from windrow.plan.nodes import GroupBy, Node, Windowed
+from windrow.plan.rewrite import bottom_up, top_down, without_exchanges
 from windrow.plan.row_time import TimedPairs, with_times_of_pairs
 from windrow.plan.running_nodes import JoinLookup, JoinSynopsis
 from windrow.plan.synopsis_kinds import rows_of
 from windrow.sharing.join_synopsis_choice import JoinWorkload, chosen_for_join
+from windrow.sharing.rows_of_window import rows_of_window
 from windrow.units import format_duration
 
 PRESENT = aggregate_call("COUNT", [])  # which groups there are in a window
@@ -161,7 +162,17 @@ def _is_of(query: JoinQuery, synopsis: JoinSynopsis) -> bool:
     if not used <= {*query.form.pairs.schema.names}:
         return False
     wanted = _timed(query.form, synopsis.lengths, calls).plan
-    return wanted == without_exchanges(synopsis.input)
+    return _as_sent(wanted) == _as_sent(without_exchanges(synopsis.input))
+
+
+def _as_sent(plan: Node) -> Node:
+    """With windows above the rows that they are of, as on shards."""
+
+    def rule(node: Node) -> Node | None:
+        found = None if isinstance(node, Windowed) else rows_of_window(node)
+        return None if found is None else Windowed(*found)
+
+    return top_down(plan, rule)
 
 
 def _keys(keys: Sequence[Named]) -> tuple[Expression, ...]:

@@ -21,26 +21,26 @@ Piece = Callable[[datetime], str]
 
 
 def _number(part: Callable[[datetime], int], width: int) -> Piece:
-    return lambda time: f"{part(time):0{width}d}"
+    return lambda moment: f"{part(moment):0{width}d}"
 
 
 def _fraction(width: int) -> Piece:
-    return lambda time: f"{time.microsecond:06d}".ljust(9, "0")[:width]
+    return lambda moment: f"{moment.microsecond:06d}".ljust(9, "0")[:width]
 
 
 _PARTS: dict[str, Callable[[datetime], int]] = {
-    "M": lambda time: time.month,
-    "L": lambda time: time.month,
-    "d": lambda time: time.day,
-    "D": lambda time: time.timetuple().tm_yday,
-    "H": lambda time: time.hour,
-    "k": lambda time: time.hour or 24,
-    "h": lambda time: time.hour % 12 or 12,
-    "K": lambda time: time.hour % 12,
-    "m": lambda time: time.minute,
-    "s": lambda time: time.second,
-    "Q": lambda time: (time.month + 2) // 3,
-    "q": lambda time: (time.month + 2) // 3,
+    "M": lambda moment: moment.month,
+    "L": lambda moment: moment.month,
+    "d": lambda moment: moment.day,
+    "D": lambda moment: moment.timetuple().tm_yday,
+    "H": lambda moment: moment.hour,
+    "k": lambda moment: moment.hour or 24,
+    "h": lambda moment: moment.hour % 12 or 12,
+    "K": lambda moment: moment.hour % 12,
+    "m": lambda moment: moment.minute,
+    "s": lambda moment: moment.second,
+    "Q": lambda moment: (moment.month + 2) // 3,
+    "q": lambda moment: (moment.month + 2) // 3,
 }
 _LONGEST = {"M": 2, "L": 2, "d": 2, "D": 3, "H": 2, "k": 2, "h": 2, "K": 2, "m": 2, "s": 2, "Q": 2, "q": 2}
 
@@ -49,13 +49,13 @@ def _piece(letter: str, count: int) -> Piece | None:
     if letter in "yu":
         if count > 6:
             return None
-        return (lambda time: f"{time.year % 100:02d}") if count == 2 else _number(lambda time: time.year, count)
+        return (lambda moment: f"{moment.year % 100:02d}") if count == 2 else _number(lambda moment: moment.year, count)
     if letter in "ML" and count in (3, 4):
-        return lambda time: _MONTHS[time.month - 1][: 3 if count == 3 else None]
+        return lambda moment: _MONTHS[moment.month - 1][: 3 if count == 3 else None]
     if letter == "E" and count <= 4:
-        return lambda time: _DAYS[time.weekday()][: 3 if count < 4 else None]
+        return lambda moment: _DAYS[moment.weekday()][: 3 if count < 4 else None]
     if letter == "a" and count == 1:
-        return lambda time: "AM" if time.hour < 12 else "PM"
+        return lambda moment: "AM" if moment.hour < 12 else "PM"
     if letter == "S" and count <= 9:
         return _fraction(count)
     if letter in "XxZzVO":
@@ -67,7 +67,7 @@ def _offset(letter: str, count: int) -> Piece | None:
     """Times are of UTC."""
     texts = {"X": "Z", "x": {1: "+00", 2: "+0000", 3: "+00:00"}.get(count, "+0000"), "z": "UTC", "V": "UTC", "O": "GMT"}
     text = "+0000" if letter == "Z" and count < 4 else "GMT" if letter == "Z" else texts[letter]
-    return lambda time: text
+    return lambda moment: text
 
 
 @lru_cache(1000)
